@@ -1,0 +1,116 @@
+"""The names and models by which gateway and engine meet: the task workflow's calls, and what they carry.
+
+Everything here is small: message content crosses as opaque A2A JSON text, everything larger by reference to the store.
+"""
+
+import hashlib
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+from tiny_harness.ext.stream import ReceivedAs
+from tiny_harness.ext.task import Lifecycle, Participant, ParticipantKind
+from tiny_harness.states import TaskState
+
+TASK_WORKFLOW: Final = "TaskWorkflow"
+DELIVER: Final = "deliver"
+CANCEL: Final = "cancel"
+RECONCILE: Final = "reconcile"
+SNAPSHOT: Final = "snapshot"
+
+
+class Model(BaseModel):
+    """Base of everything that crosses: frozen, and unknown fields of a newer peer are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Sender(Model):
+    """An authenticated participant."""
+
+    id: str
+    kind: ParticipantKind = "human"
+
+
+class NewTask(Model):
+    """What a first message's task starts as."""
+
+    context_id: str
+    lifecycle: Lifecycle = "conversation"
+
+
+class Delivery(Model):
+    """One message on its way to a task: the argument of the update `deliver`."""
+
+    sender: Sender
+    message: str
+    """The A2A Message as JSON, with `taskId` and `contextId` filled in."""
+    new_task: NewTask | None = None
+    """Set when the message starts the task."""
+
+
+class Receipt(Model):
+    """The answer of `deliver`: the message is in the store."""
+
+    seq: int
+    """Number of the event that records it."""
+    received_as: ReceivedAs
+    turn: int | None = None
+    """The turn that reads it, if that is known already."""
+
+
+class Cancel(Model):
+    """The argument of the signal `cancel`."""
+
+    requested_by: str
+
+
+class StartTask(Model):
+    """The argument of `TaskWorkflow`. A run rebuilds all else from the store."""
+
+    task_id: str
+    first: Delivery | None = None
+    """The first message, so that a start whose update was lost still answers."""
+
+
+class Input(Model):
+    """A participant's message, by reference."""
+
+    seq: int
+    message_id: str
+
+
+class TaskSnapshot(Model):
+    """All that a run needs to know of its task. Holds no text; replaced with every commit."""
+
+    task_id: str
+    context_id: str
+    lifecycle: Lifecycle = "conversation"
+    state: TaskState
+    sub_state: str | None = None
+    head: int = 0
+    """Number of the last event."""
+    turn: int = 0
+    """Number of the current or last turn, from 1."""
+    step: int = 0
+    """Number of the current step within the turn, from 1; 0 while no turn runs."""
+    reading: tuple[Input, ...] = ()
+    """The messages that the current turn answers."""
+    mailbox: tuple[Input, ...] = ()
+    """Messages that wait for the running turn, in order."""
+    participants: tuple[Participant, ...] = ()
+
+
+def workflow_id(task_id: str) -> str:
+    """Name a task's workflow."""
+    return f"task:{task_id}"
+
+
+def update_id(sender: str, message_id: str) -> str:
+    """Name a message's update. A hash, since Temporal answers a known update id to anyone who asks."""
+    return hashlib.sha256(f"update\0{sender}\0{message_id}".encode()).hexdigest()[:40]
+
+
+def shard(task_id: str) -> int:
+    """Say where a task lives: the only way to a store, a channel or a namespace. One shard today."""
+    del task_id
+    return 0

@@ -1,0 +1,239 @@
+"""Every error that tiny-harness raises on purpose, in one tree.
+
+    HarnessError                    internal
+    ├── ConfigError                 config             a file, a key, a variable (exit status 2)
+    ├── AlreadyRunning              already_running    another process holds the home (exit status 2)
+    ├── TaskNotFound                task_not_found     unknown, or the caller is not on it
+    ├── TaskEnded                   task_ended         the task is in a terminal state
+    ├── TaskNotCancelable           task_ended         the same, answered to CancelTask
+    ├── RoleNotPermitted            role_not_permitted the caller's role does not allow it
+    ├── InvalidInput                invalid_*          the message or a parameter is malformed
+    ├── UnsupportedContent          unsupported_content  a part that nobody here reads
+    ├── QueueFull                   queue_full         too many messages wait for the running turn
+    ├── Unavailable                 unavailable        engine, store or Temporal cannot answer now
+    ├── DiskFull                    disk_full          too little space to accept a message
+    ├── ConnectionLost              connection_lost    a client lost its harness in the middle of a call
+    ├── ServerRefused               server_refused     a server answered with a refusal of its own words
+    └── ModelError                  model_failed       the model provider failed
+
+The edges translate: the gateway to A2A errors and statuses, the engine to and from Temporal failures (`pack`,
+`unpack`), the CLI to exit statuses. Nothing in here knows HTTP.
+"""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
+
+
+@dataclass(eq=False)
+class HarnessError(Exception):
+    """Root of every error we raise on purpose."""
+
+    code: ClassVar[str] = "internal"
+    """Stable word for programs."""
+    retryable: ClassVar[bool] = False
+    """Whether sending the same thing again can help."""
+
+    def __str__(self) -> str:
+        return "something failed inside the harness; its log has the details"
+
+
+@dataclass(eq=False)
+class ConfigError(HarnessError):
+    """The configuration, the home directory or the environment does not allow a start."""
+
+    code: ClassVar[str] = "config"
+    reason: str
+    file: str = ""
+    """Path of the file at fault, if one is."""
+    key: str = ""
+    """Dotted key at fault, such as `server.bind`, if one is."""
+
+    def __str__(self) -> str:
+        place = " ".join(part for part in (self.file, f"[{self.key}]" if self.key else "") if part)
+        return f"{place}: {self.reason}" if place else self.reason
+
+
+@dataclass(eq=False)
+class AlreadyRunning(HarnessError):
+    """Another process owns what this one wanted to own."""
+
+    code: ClassVar[str] = "already_running"
+    what: str
+    """What is held, such as the path of a home directory."""
+    pid: int = 0
+    """The holder, 0 if it did not say."""
+
+    def __str__(self) -> str:
+        return f"{self.what} is in use by process {self.pid or 'unknown'}"
+
+
+@dataclass(eq=False)
+class TaskNotFound(HarnessError):
+    """There is no such task for this participant; a foreign task looks the same."""
+
+    code: ClassVar[str] = "task_not_found"
+    task_id: str
+
+    def __str__(self) -> str:
+        return f"task {self.task_id} not found"
+
+
+@dataclass(eq=False)
+class TaskEnded(HarnessError):
+    """The task has ended and takes nothing more."""
+
+    code: ClassVar[str] = "task_ended"
+    task_id: str
+    state: str
+    """The terminal state's word, such as `COMPLETED`."""
+
+    def __str__(self) -> str:
+        return f"task {self.task_id} is {self.state}: it has ended; start a new one, with the same contextId to go on"
+
+
+@dataclass(eq=False)
+class TaskNotCancelable(TaskEnded):
+    """CancelTask on a task that has ended already."""
+
+    def __str__(self) -> str:
+        return f"task {self.task_id} is {self.state}: it has ended and cannot be canceled"
+
+
+@dataclass(eq=False)
+class RoleNotPermitted(HarnessError):
+    """The participant is on the task, but not in a role that may do this."""
+
+    code: ClassVar[str] = "role_not_permitted"
+    role: str
+    """The strongest role that the participant has."""
+    action: str
+
+    def __str__(self) -> str:
+        return f"a {self.role} may not {self.action}"
+
+
+@dataclass(eq=False)
+class InvalidInput(HarnessError):
+    """A message, envelope or parameter is malformed.
+
+    `kind` is what programs read: `invalid_envelope`, `empty_message`, `reused_message_id`, `invalid_cursor`,
+    `invalid_params`.
+    """
+
+    code: ClassVar[str] = "invalid_input"
+    kind: str
+    field: str
+    """Dotted path of the field at fault."""
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.reason}"
+
+
+@dataclass(eq=False)
+class UnsupportedContent(HarnessError):
+    """A part or media type that this harness does not read."""
+
+    code: ClassVar[str] = "unsupported_content"
+    field: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.reason}"
+
+
+@dataclass(eq=False)
+class QueueFull(HarnessError):
+    """As many messages as allowed wait for the running turn already."""
+
+    code: ClassVar[str] = "queue_full"
+    retryable: ClassVar[bool] = True
+    limit: int
+
+    def __str__(self) -> str:
+        return f"{self.limit} messages wait for the running turn already; send this one again when it has ended"
+
+
+@dataclass(eq=False)
+class Unavailable(HarnessError):
+    """The engine, the store or Temporal cannot answer now; the input may be in all the same."""
+
+    code: ClassVar[str] = "unavailable"
+    retryable: ClassVar[bool] = True
+    reason: str
+    retry_after_s: int = 2
+
+    def __str__(self) -> str:
+        return f"{self.reason}; send the same message id again: it is never taken twice"
+
+
+@dataclass(eq=False)
+class DiskFull(HarnessError):
+    """Too little disk space is left to accept a message."""
+
+    code: ClassVar[str] = "disk_full"
+    free_bytes: int
+
+    def __str__(self) -> str:
+        return f"only {self.free_bytes // 1_000_000} MB of disk are left; nothing acknowledged is lost, free some space"
+
+
+@dataclass(eq=False)
+class ConnectionLost(HarnessError):
+    """The harness went away while a client waited for it."""
+
+    code: ClassVar[str] = "connection_lost"
+    retryable: ClassVar[bool] = True
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the connection to the harness was lost: {self.reason}"
+
+
+@dataclass(eq=False)
+class ServerRefused(HarnessError):
+    """A server refused a call; the words are the server's."""
+
+    code: ClassVar[str] = "server_refused"
+    reason: str
+    status: int = 0
+    """HTTP status or JSON-RPC code, 0 if unknown."""
+    server_code: str = ""
+    """`metadata.code` of the server's ErrorInfo, if it sent one."""
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass(eq=False)
+class ModelError(HarnessError):
+    """The model provider failed; `transient` says whether another attempt can help."""
+
+    code: ClassVar[str] = "model_failed"
+    reason: str
+    transient: bool = False
+
+    def __str__(self) -> str:
+        return f"the model failed: {self.reason}"
+
+
+def _tree(root: type[HarnessError]) -> dict[str, type[HarnessError]]:
+    found = {root.__name__: root}
+    for child in root.__subclasses__():
+        found |= _tree(child)
+    return found
+
+
+def pack(error: HarnessError) -> tuple[str, dict[str, Any]]:
+    """Give an error's name and data in a form that crosses a process border as JSON."""
+    return type(error).__name__, asdict(error)
+
+
+def unpack(name: str, data: dict[str, Any]) -> HarnessError:
+    """Rebuild an error from `pack`'s answer; a name that this version does not know becomes the root."""
+    kind = _tree(HarnessError).get(name, HarnessError)
+    known = {field.name for field in fields(kind)}
+    try:
+        return kind(**{key: value for key, value in data.items() if key in known})
+    except TypeError:
+        return HarnessError()

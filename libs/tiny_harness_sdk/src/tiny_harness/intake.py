@@ -1,0 +1,105 @@
+"""What an incoming A2A message is: words for the model, a control, or task data. Pure.
+
+Both the gateway (to refuse early) and the workflow (to decide) read messages through here, so they cannot disagree.
+"""
+
+import hashlib
+import json
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+from tiny_harness.envelope import MEDIA_TYPE, Action, Control, TaskPatch, decode
+from tiny_harness.errors import InvalidInput, UnsupportedContent
+
+MAX_PARTS: Final = 100
+MAX_MESSAGE_ID_CHARS: Final = 256
+
+
+class Intake(BaseModel):
+    """A message, understood."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["message", "control", "data"]
+    """`message` has words for the model, `control` acts on the task, `data` only changes the task's data."""
+    message_id: str
+    digest: str
+    """SHA-256 over the parts: tells a repeat from other content under the same id."""
+    control: Action | None = None
+    reason: str | None = None
+    """Why, as the sender of a control put it."""
+    patch: TaskPatch | None = None
+    text: str = ""
+    """All text parts, joined by blank lines."""
+
+
+def read_message(message: dict[str, Any]) -> Intake:
+    """Understand an A2A message given as its JSON.
+
+    Raises:
+        InvalidInput: It is malformed; the field is named.
+        UnsupportedContent: It has a part that we do not read.
+    """
+    message_id = _message_id(message)
+    if message.get("role") not in ("ROLE_USER", None):
+        raise InvalidInput("invalid_params", "message.role", "must be ROLE_USER")
+    parts = message.get("parts") or []
+    content = _Content()
+    for index, part in enumerate(parts[: MAX_PARTS + 1]):
+        content.add(part, f"message.parts[{index}]")
+    if len(parts) > MAX_PARTS:
+        raise InvalidInput("invalid_params", "message.parts", f"at most {MAX_PARTS} parts are allowed")
+    digest, envelope = _digest(parts), content.envelope
+    if isinstance(envelope, Control):
+        if len(parts) > 1:
+            raise InvalidInput("invalid_envelope", "message.parts", "a control is the only part of its message")
+        return Intake(
+            kind="control", message_id=message_id, digest=digest, control=envelope.action, reason=envelope.reason
+        )
+    if content.words or content.has_data:
+        text = "\n\n".join(content.words)
+        return Intake(kind="message", message_id=message_id, digest=digest, patch=envelope, text=text)
+    if envelope is None:
+        raise InvalidInput("empty_message", "message.parts", "the message has no content")
+    return Intake(kind="data", message_id=message_id, digest=digest, patch=envelope)
+
+
+class _Content:
+    """Sorts the parts of one message."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.has_data = False
+        self.envelope: Control | TaskPatch | None = None
+
+    def add(self, part: dict[str, Any], where: str) -> None:
+        if "data" in part and part.get("mediaType") == MEDIA_TYPE:
+            if self.envelope is not None:
+                raise InvalidInput("invalid_envelope", where, "a message carries one envelope at most")
+            decoded = decode(part["data"], f"{where}.data")
+            self.envelope = decoded if isinstance(decoded, Control) else decoded.payload
+        elif "data" in part:
+            self.has_data = True
+        elif part.get("text", "").strip():
+            self.words.append(part["text"])
+        elif "raw" in part or "url" in part:
+            raise UnsupportedContent(where, "files are not read; send text or data")
+
+
+def message_cause(sender: str, message_id: str) -> str:
+    """Name the commit of a message: the same for a repeat, whoever carries it."""
+    return "m:" + hashlib.sha256(f"{sender}\0{message_id}".encode()).hexdigest()[:40]
+
+
+def _message_id(message: dict[str, Any]) -> str:
+    message_id = message.get("messageId")
+    if not isinstance(message_id, str) or not message_id:
+        raise InvalidInput("invalid_params", "message.messageId", "is missing")
+    if len(message_id) > MAX_MESSAGE_ID_CHARS:
+        raise InvalidInput("invalid_params", "message.messageId", f"has more than {MAX_MESSAGE_ID_CHARS} characters")
+    return message_id
+
+
+def _digest(parts: list[dict[str, Any]]) -> str:
+    canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,206 @@
+"""The store as the services see it: the truth about tasks, behind one port.
+
+The engine commits; the gateway reads, and writes only requests (idempotency keys, cancel requests). All times are UTC
+and the database's own.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Literal, Protocol
+
+from tiny_harness.contracts import TaskSnapshot
+from tiny_harness.states import TaskState
+
+EventKind = Literal["task", "input", "reply", "state", "lost"]
+"""`task` is a task's first event, `input` records a participant's message, `reply` carries the agent's words, `state`
+only a state, `lost` stands for numbers that a failover of the database took back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One durable event: a row of a task's log."""
+
+    task_id: str
+    seq: int
+    cause: str
+    kind: EventKind
+    payload: str
+    """A finished A2A StreamResponse as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """An event that a commit wants to write; its payload is made once its number and time are known."""
+
+    kind: EventKind
+    render: Callable[[int, datetime], str]
+    """Makes the StreamResponse JSON from (seq, time of the commit)."""
+    digest: str | None = None
+    """Of an input: SHA-256 of its parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One transaction on one task."""
+
+    task_id: str
+    cause: str
+    """Names the input that leads to this commit, independent of order; unique per task."""
+    head: int
+    """The last event that the writer knows."""
+    events: Sequence[NewEvent]
+    snapshot: TaskSnapshot
+    """The task as it is afterwards; its `head` is set by the store."""
+    text: str
+    """The task's words (`TaskText`) as JSON, or "" to leave them as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A cause that the store knows."""
+
+    cause: str
+    seq: int
+    """Number of its first event."""
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit found or made. The writer adopts `snapshot` as its state."""
+
+    snapshot: TaskSnapshot
+    written: Written | None
+    """The commit's own cause in the store, whoever wrote it; `None`: it is not there, decide again and commit again."""
+    events: Sequence[Event]
+    """What this call wrote, to be published. Empty if it wrote nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """A task as the store holds it."""
+
+    snapshot: TaskSnapshot
+    text: str
+    """`TaskText` as JSON."""
+    created_at: datetime
+    updated_at: datetime
+    """When its last event was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskQuery:
+    """Which of a participant's tasks to list, newest change first."""
+
+    participant_id: str
+    context_id: str | None = None
+    state: TaskState | None = None
+    updated_after: datetime | None = None
+    limit: int = 50
+    after: tuple[datetime, str] | None = None
+    """(updated_at, task_id) of the last task of the page before."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """A page of tasks, and how many there are over all pages."""
+
+    tasks: Sequence[TaskRecord]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequest:
+    """A cancel that a participant asked for and that the task has not answered yet."""
+
+    task_id: str
+    requested_by: str
+
+
+class Store(Protocol):
+    """A place where tasks live. Opened by whoever built it, closed by the same.
+
+    Every method raises `Unavailable` when the database cannot answer.
+    """
+
+    async def commit(self, commit: Commit) -> Committed:
+        """Write a task's next events in one transaction, or say what was there already.
+
+        Task ended, cause known, or store ahead of `commit.head`: nothing is written. Store behind `commit.head`: a `lost`
+        event takes the numbers in between.
+        """
+        ...
+
+    async def task(self, task_id: str) -> TaskRecord | None:
+        """Load a task."""
+        ...
+
+    async def events(self, task_id: str, after: int, limit: int) -> Sequence[Event]:
+        """Read a task's events with `seq > after`, in order."""
+        ...
+
+    async def words(self, task_id: str, limit: int, before: int | None = None) -> Sequence[Event]:
+        """Read the last `limit` events of kinds `task`, `input`, `reply`, `state` with `seq < before`, in order."""
+        ...
+
+    async def heads(self, task_ids: Sequence[str]) -> dict[str, int]:
+        """Read the number of the last event of each task, in one query."""
+        ...
+
+    async def list_tasks(self, query: TaskQuery) -> TaskPage:
+        """List a participant's tasks, newest change first."""
+        ...
+
+    async def on_any_task(self, participant_id: str, context_id: str) -> bool:
+        """Whether a participant is on a task of a context."""
+        ...
+
+    async def open_tasks(self, states: Sequence[TaskState], after: str, limit: int) -> Sequence[str]:
+        """List ids of tasks in the given states with `id > after`, in order of id."""
+        ...
+
+    async def save_step(self, task_id: str, turn: int, step: int, record: str) -> str:
+        """Keep a step's outcome under its name; the first write wins.
+
+        Returns:
+            The record that is in the store, ours or an earlier one.
+        """
+        ...
+
+    async def step(self, task_id: str, turn: int, step: int) -> str | None:
+        """Load a step's outcome."""
+        ...
+
+    async def reserve_task(self, participant_id: str, key: str, task_id: str) -> str:
+        """Keep a new task's id under a participant's idempotency key; the first write wins, and is returned."""
+        ...
+
+    async def request_cancel(self, task_id: str, requested_by: str) -> None:
+        """Record that a cancel was asked for, so that it stands whatever happens to its signal."""
+        ...
+
+    async def pending_cancels(self, older_than: timedelta) -> Sequence[CancelRequest]:
+        """List cancels asked for longer ago than this whose task has not ended."""
+        ...
+
+    async def purge(self, ended_before: timedelta, dry_run: bool = False) -> int:
+        """Delete tasks that ended longer ago than this, with all their rows; returns how many."""
+        ...
+
+    async def backup(self, path: Path) -> None:
+        """Write a consistent copy to a new file.
+
+        Raises:
+            FileExistsError: The file is there already.
+        """
+        ...
+
+    def free_bytes(self) -> int:
+        """How much disk is left for the store."""
+        ...
+
+    async def close(self) -> None:
+        """Close all connections."""
+        ...

@@ -1,0 +1,77 @@
+"""A model provider as the model step sees it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from tiny_harness.settings import Effort
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMessage:
+    """One message of the conversation, in the order in which the model is to read it."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    message_id: str = ""
+    """Id of the A2A message it comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """What one step asks of the model."""
+
+    turn: int
+    step: int
+    attempt: int
+    """From 1; higher when the same step is asked again."""
+    messages: Sequence[ModelMessage]
+    """The window, oldest first; ends with the messages to answer."""
+    effort: Effort | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool that the model wants to run."""
+
+    call_id: str
+    name: str
+    arguments: str
+    """JSON, as the model wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """Tokens of one call, as the provider counts them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """A whole answer."""
+
+    text: str
+    tool_calls: Sequence[ToolCall] = ()
+    usage: ModelUsage = field(default_factory=ModelUsage)
+
+
+class ModelProvider(Protocol):
+    """Somebody who answers."""
+
+    async def reply(self, request: ModelRequest, on_text: Callable[[str], None]) -> ModelReply:
+        """Answer a request.
+
+        Args:
+            request: The conversation so far.
+            on_text: Called with each piece of text as it arrives; the pieces make up the reply's text.
+
+        Raises:
+            ModelError: The provider failed; `transient` says whether another attempt can help.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close connections."""
+        ...

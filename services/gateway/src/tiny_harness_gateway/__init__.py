@@ -1,0 +1,1 @@
+"""The gateway: authenticates participants, routes A2A calls to workflows, streams events."""
