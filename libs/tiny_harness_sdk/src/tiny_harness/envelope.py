@@ -29,7 +29,7 @@ class TaskPatch(TaskText):
     """New values for a task's data. Absent fields stay as they are."""
 
     participants: tuple[Participant, ...] | None = Field(default=None, max_length=100)
-    """People to add, or whose role to add; `admin` and removal are not possible this way."""
+    """People to add, each with a role; who is on the task stays on it."""
 
 
 class TaskEnvelope(BaseModel):

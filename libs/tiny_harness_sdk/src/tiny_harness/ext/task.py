@@ -11,6 +11,9 @@ KEY: Final = metadata_key(NAME)
 
 PARTICIPANT_ID_PATTERN: Final = r"^[A-Za-z0-9._:@-]{1,128}$"
 
+AGENT_ID: Final = "tiny-harness"
+"""The harness's own agent, assignee of its tasks. No caller may speak under this id."""
+
 Role = Literal["admin", "reporter", "assignee", "watcher"]
 ParticipantKind = Literal["human", "agent"]
 Lifecycle = Literal["conversation", "delegated"]

@@ -8,26 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from tiny_harness.contracts import TaskSnapshot
+from tiny_harness.events import Event, EventKind
 from tiny_harness.states import TaskState
-
-EventKind = Literal["task", "input", "reply", "state", "lost"]
-"""`task` is a task's first event, `input` records a participant's message, `reply` carries the agent's words, `state`
-only a state, `lost` stands for numbers that a failover of the database took back."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One durable event: a row of a task's log."""
-
-    task_id: str
-    seq: int
-    cause: str
-    kind: EventKind
-    payload: str
-    """A finished A2A StreamResponse as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +113,17 @@ class Store(Protocol):
     async def commit(self, commit: Commit) -> Committed:
         """Write a task's next events in one transaction, or say what was there already.
 
-        Task ended, cause known, or store ahead of `commit.head`: nothing is written. Store behind `commit.head`: a `lost`
-        event takes the numbers in between.
+        Cause known, task ended, or store ahead of `commit.head`: nothing is written. Store behind `commit.head`: a
+        `lost` event takes the numbers in between.
         """
         ...
 
     async def task(self, task_id: str) -> TaskRecord | None:
         """Load a task."""
+        ...
+
+    async def written(self, task_id: str, cause: str) -> Written | None:
+        """Look a cause up."""
         ...
 
     async def events(self, task_id: str, after: int, limit: int) -> Sequence[Event]:

@@ -1,0 +1,27 @@
+"""The store: a port, its statements and its adapters."""
+
+from tiny_harness.store.open import open_store
+from tiny_harness.store.port import (
+    CancelRequest,
+    Commit,
+    Committed,
+    NewEvent,
+    Store,
+    TaskPage,
+    TaskQuery,
+    TaskRecord,
+    Written,
+)
+
+__all__ = [
+    "CancelRequest",
+    "Commit",
+    "Committed",
+    "NewEvent",
+    "Store",
+    "TaskPage",
+    "TaskQuery",
+    "TaskRecord",
+    "Written",
+    "open_store",
+]

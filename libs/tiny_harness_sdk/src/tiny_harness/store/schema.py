@@ -1,0 +1,92 @@
+"""The tables. Migrations in `migrations/` create exactly these; a test compares the two.
+
+Times are integers: milliseconds since 1970 UTC, read from the database's clock.
+"""
+
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import GenericFunction
+
+metadata = MetaData()
+
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("task_id", String(64), primary_key=True),
+    Column("context_id", String(256), nullable=False),
+    Column("state", String(32), nullable=False),
+    Column("head", Integer, nullable=False),
+    Column("snapshot", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Index("tasks_by_state", "state", "task_id"),
+    Index("tasks_by_context", "context_id"),
+)
+
+task_participants = Table(
+    "task_participants",
+    metadata,
+    Column("participant_id", String(128), primary_key=True),
+    Column("task_id", String(64), ForeignKey("tasks.task_id", ondelete="CASCADE"), primary_key=True),
+    Column("updated_at", BigInteger, nullable=False),
+    Index("task_participants_by_update", "participant_id", "updated_at", "task_id"),
+    Index("task_participants_by_task", "task_id"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("task_id", String(64), ForeignKey("tasks.task_id", ondelete="CASCADE"), primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("cause", String(128), nullable=False),
+    Column("part", Integer, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("payload", Text, nullable=False),
+    Column("digest", String(64)),
+    Column("at", BigInteger, nullable=False),
+    UniqueConstraint("task_id", "cause", "part", name="events_by_cause"),
+)
+
+steps = Table(
+    "steps",
+    metadata,
+    Column("task_id", String(64), ForeignKey("tasks.task_id", ondelete="CASCADE"), primary_key=True),
+    Column("turn", Integer, primary_key=True, autoincrement=False),
+    Column("step", Integer, primary_key=True, autoincrement=False),
+    Column("record", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+
+task_keys = Table(
+    "task_keys",
+    metadata,
+    Column("participant_id", String(128), primary_key=True),
+    Column("key", String(256), primary_key=True),
+    Column("task_id", String(64), nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Index("task_keys_by_task", "task_id"),
+)
+
+cancel_requests = Table(
+    "cancel_requests",
+    metadata,
+    Column("task_id", String(64), ForeignKey("tasks.task_id", ondelete="CASCADE"), primary_key=True),
+    Column("requested_by", String(128), nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+
+
+class now_ms(GenericFunction[int]):
+    """The database's clock, in milliseconds since 1970 UTC."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(now_ms, "sqlite")
+def _sqlite_now(element: Any, compiler: Any, **_: Any) -> str:
+    del element, compiler
+    return "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"

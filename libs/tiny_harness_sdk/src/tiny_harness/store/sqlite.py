@@ -1,0 +1,160 @@
+"""The store on SQLite: one writer thread, a few reader threads, one hop per operation.
+
+Synchronous SQLAlchemy on threads of our own costs a third of the CPU of its async twin (DESIGN: storage). The
+write-ahead log lets readers go on while the writer writes, and other processes read and write the same file.
+"""
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import QueuePool
+from tiny_harness.errors import Unavailable
+from tiny_harness.events import Event
+from tiny_harness.states import TaskState
+from tiny_harness.store import transactions as tx
+from tiny_harness.store.port import CancelRequest, Commit, Committed, TaskPage, TaskQuery, TaskRecord, Written
+
+T = TypeVar("T")
+
+READERS: Final = 4
+BUSY_TIMEOUT_S: Final = 5.0
+"""How long a write waits for another process's."""
+
+
+class SqliteStore:
+    """Tasks in one SQLite file. See `Store` for what each method means."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer = ThreadPoolExecutor(1, "store-writer")
+        self._readers = ThreadPoolExecutor(READERS, "store-reader")
+        self._write_engine = open_engine(path, size=1, begin="BEGIN IMMEDIATE")
+        self._read_engine = open_engine(path, size=READERS, begin="BEGIN")
+
+    async def commit(self, commit: Commit) -> Committed:
+        return await self._write(tx.commit, commit)
+
+    async def task(self, task_id: str) -> TaskRecord | None:
+        return await self._read(tx.find_task, task_id)
+
+    async def written(self, task_id: str, cause: str) -> Written | None:
+        return await self._read(tx.find_written, task_id, cause)
+
+    async def events(self, task_id: str, after: int, limit: int) -> Sequence[Event]:
+        return await self._read(tx.events_after, task_id, after, limit)
+
+    async def words(self, task_id: str, limit: int, before: int | None = None) -> Sequence[Event]:
+        return await self._read(tx.last_words, task_id, limit, before)
+
+    async def heads(self, task_ids: Sequence[str]) -> dict[str, int]:
+        return await self._read(tx.heads, task_ids)
+
+    async def list_tasks(self, query: TaskQuery) -> TaskPage:
+        return await self._read(tx.list_tasks, query)
+
+    async def on_any_task(self, participant_id: str, context_id: str) -> bool:
+        return await self._read(tx.on_any_task, participant_id, context_id)
+
+    async def open_tasks(self, states: Sequence[TaskState], after: str, limit: int) -> Sequence[str]:
+        return await self._read(tx.open_tasks, states, after, limit)
+
+    async def save_step(self, task_id: str, turn: int, step: int, record: str) -> str:
+        return await self._write(tx.save_step, task_id, turn, step, record)
+
+    async def step(self, task_id: str, turn: int, step: int) -> str | None:
+        return await self._read(tx.find_step, task_id, turn, step)
+
+    async def reserve_task(self, participant_id: str, key: str, task_id: str) -> str:
+        return await self._write(tx.reserve_task, participant_id, key, task_id)
+
+    async def request_cancel(self, task_id: str, requested_by: str) -> None:
+        await self._write(tx.request_cancel, task_id, requested_by)
+
+    async def pending_cancels(self, older_than: timedelta) -> Sequence[CancelRequest]:
+        return await self._read(tx.pending_cancels, older_than)
+
+    async def purge(self, ended_before: timedelta, dry_run: bool = False) -> int:
+        if dry_run:
+            return await self._read(tx.purge, ended_before, True)
+        total = 0
+        while deleted := await self._write(tx.purge, ended_before, False):
+            total += deleted
+        return total
+
+    async def backup(self, path: Path) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._readers, copy_database, self._path, path)
+
+    def free_bytes(self) -> int:
+        return shutil.disk_usage(self._path.parent).free
+
+    async def close(self) -> None:
+        for executor, engine in ((self._readers, self._read_engine), (self._writer, self._write_engine)):
+            await asyncio.get_running_loop().run_in_executor(executor, engine.dispose)
+            executor.shutdown()
+
+    async def _write(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await self._run(self._writer, self._write_engine, work, arguments)
+
+    async def _read(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await self._run(self._readers, self._read_engine, work, arguments)
+
+    async def _run(
+        self, executor: ThreadPoolExecutor, engine: Engine, work: Callable[..., T], arguments: tuple[Any, ...]
+    ) -> T:
+        return await asyncio.get_running_loop().run_in_executor(executor, _transaction, engine, work, arguments)
+
+
+def _transaction(engine: Engine, work: Callable[..., T], arguments: tuple[Any, ...]) -> T:
+    try:
+        with engine.begin() as connection:
+            return work(connection, *arguments)
+    except DBAPIError as error:
+        if isinstance(error.orig, sqlite3.OperationalError):
+            raise Unavailable(f"the store cannot answer now ({error.orig})") from error
+        raise
+
+
+def open_engine(path: Path, size: int, begin: str) -> Engine:
+    """Open an engine on a file whose transactions start with the given statement."""
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        poolclass=QueuePool,
+        pool_size=size,
+        max_overflow=0,
+        connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False, "isolation_level": None},
+    )
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: sqlite3.Connection, _record: object) -> None:
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "journal_size_limit=67108864"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    del _configure, _begin
+    return engine
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Copy a live database to a new file of mode 0600, consistently.
+
+    Raises:
+        FileExistsError: The target is there already.
+    """
+    target.touch(mode=0o600, exist_ok=False)
+    reading, writing = sqlite3.connect(source), sqlite3.connect(target)
+    try:
+        reading.backup(writing)
+    finally:
+        writing.close()
+        reading.close()

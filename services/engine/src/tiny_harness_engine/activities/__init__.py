@@ -1,0 +1,1 @@
+"""The activities: everything that a workflow wants done in the world."""

@@ -1,0 +1,61 @@
+"""The model step: read the conversation, ask the model, record its answer. One activity."""
+
+from typing import Final
+
+from temporalio import activity
+from tiny_harness.bus import Bus
+from tiny_harness.errors import ModelError
+from tiny_harness.settings import Settings
+from tiny_harness.store import Store
+
+from tiny_harness_engine.activities.beat import beating
+from tiny_harness_engine.activities.deltas import DeltaSender
+from tiny_harness_engine.calls import STEP, StepAnswer, StepRequest
+from tiny_harness_engine.core.transcript import read_transcript
+from tiny_harness_engine.models import ModelProvider, ModelRequest
+from tiny_harness_engine.records import StepRecord, reply_id
+
+MAX_EVENTS: Final = 400
+"""Events that the window is made of at most; keeps a step's cost independent of a conversation's age."""
+
+
+class StepActivity:
+    """`step`, bound to a store, a bus and a model."""
+
+    def __init__(self, settings: Settings, store: Store, bus: Bus, model: ModelProvider) -> None:
+        self._settings = settings
+        self._store = store
+        self._bus = bus
+        self._model = model
+
+    @activity.defn(name=STEP)
+    async def step(self, request: StepRequest) -> StepAnswer:
+        """Make sure that the step's answer is in the store; a recorded one is not asked for again."""
+        async with beating():
+            if await self._store.step(request.task_id, request.turn, request.step) is not None:
+                return StepAnswer()
+            try:
+                record = await self._ask(request)
+            except ModelError as error:
+                return StepAnswer(failure=str(error), is_transient=error.transient)
+            await self._store.save_step(request.task_id, request.turn, request.step, record.model_dump_json())
+            return StepAnswer()
+
+    async def _ask(self, request: StepRequest) -> StepRecord:
+        events = await self._store.words(request.task_id, MAX_EVENTS)
+        reading = [message.message_id for message in request.reading]
+        messages = read_transcript(events, reading, self._settings.openai.context_window_tokens)
+        deltas = DeltaSender(self._bus, request)
+        asked = ModelRequest(request.turn, request.step, request.attempt, messages, self._settings.openai.effort)
+        try:
+            reply = await self._model.reply(asked, deltas.add)
+        finally:
+            deltas.close()
+        if not reply.text.strip():
+            raise ModelError("it answered without a word", transient=True)
+        return StepRecord(
+            message_id=reply_id(request.task_id, request.turn, request.step),
+            text=reply.text,
+            input_tokens=reply.usage.input_tokens,
+            output_tokens=reply.usage.output_tokens,
+        )

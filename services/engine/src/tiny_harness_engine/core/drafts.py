@@ -1,0 +1,40 @@
+"""Events before they have a number and a time: what the state machine decides and a commit writes."""
+
+from tiny_harness.contracts import Model, TaskSnapshot
+from tiny_harness.envelope import TaskPatch
+from tiny_harness.events import EventKind
+from tiny_harness.ext.stream import ReceivedAs
+from tiny_harness.states import TaskState
+
+
+class Draft(Model):
+    """One event to write."""
+
+    kind: EventKind
+    state: TaskState
+    sub_state: str | None = None
+    turn: int | None = None
+    received: str | None = None
+    """The participant's message that it records, as A2A JSON."""
+    received_as: ReceivedAs | None = None
+    tells_task: bool = False
+    """Whether it carries the task's data, because a message changed it."""
+    in_reply_to: tuple[str, ...] = ()
+    """Ids of the messages whose turn it ends."""
+    step: int | None = None
+    """The step of `turn` whose recorded words it carries."""
+    words: str | None = None
+    """The harness's own words, such as why a turn failed."""
+
+
+class Decision(Model):
+    """What is to become of a task: its next snapshot and the events that say so. No drafts: nothing changes."""
+
+    snapshot: TaskSnapshot
+    drafts: tuple[Draft, ...] = ()
+    patch: TaskPatch | None = None
+    """New values for the task's words."""
+    digest: str | None = None
+    """Of a message: SHA-256 of its parts."""
+    received_as: ReceivedAs = "control"
+    turn: int | None = None

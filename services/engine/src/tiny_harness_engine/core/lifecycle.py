@@ -1,0 +1,199 @@
+"""The task state machine: what each input does to a task (DESIGN: a task's life). Pure.
+
+Each function takes the task as it is and answers a `Decision`; refusals are raised. Nothing here knows how a decision
+is stored or carried out.
+"""
+
+from typing import Final
+
+from tiny_harness import access
+from tiny_harness.contracts import Delivery, Input, TaskSnapshot
+from tiny_harness.envelope import TaskPatch
+from tiny_harness.errors import QueueFull, TaskEnded, TaskNotFound
+from tiny_harness.ext.task import AGENT_ID, Participant
+from tiny_harness.intake import Intake
+from tiny_harness.states import AWAITING_NEXT_MESSAGE, TaskState
+
+from tiny_harness_engine.core.drafts import Decision, Draft
+
+MAX_MAILBOX: Final = 100
+"""Messages that may wait for a running turn."""
+
+
+def authorise(snapshot: TaskSnapshot, sender: str, intake: Intake) -> None:
+    """Check that the sender may do what the message asks.
+
+    Raises:
+        TaskNotFound: The sender is not on the task.
+        RoleNotPermitted: No role of theirs allows it.
+    """
+    act: access.Act = "control the task" if intake.kind == "control" else "send a message"
+    access.check(snapshot.task_id, snapshot.participants, sender, act)
+    if intake.patch and intake.patch.participants:
+        access.check(snapshot.task_id, snapshot.participants, sender, "change participants")
+
+
+def open_task(task_id: str, delivery: Delivery, intake: Intake) -> Decision:
+    """Start a task with its first message. A message without words starts a parked conversation.
+
+    Raises:
+        TaskNotFound: The message does not start a task, or is a control.
+    """
+    new = delivery.new_task
+    if new is None or intake.kind == "control":
+        raise TaskNotFound(task_id)
+    people = (
+        Participant(id=delivery.sender.id, kind=delivery.sender.kind, role="reporter"),
+        Participant(id=AGENT_ID, kind="agent", role="assignee"),
+    )
+    empty = TaskSnapshot(
+        task_id=task_id,
+        context_id=new.context_id,
+        lifecycle=new.lifecycle,
+        state=TaskState.INPUT_REQUIRED,
+        participants=_with_people(people, intake.patch),
+    )
+    if intake.kind == "message":
+        decision = _begin_turn(empty, (Input(seq=1, message_id=intake.message_id),))
+    else:
+        decision = Decision(snapshot=_parked(empty))
+    draft = Draft(
+        kind="task",
+        state=decision.snapshot.state,
+        sub_state=decision.snapshot.sub_state,
+        turn=decision.turn,
+        received=delivery.message,
+        received_as=decision.received_as,
+        tells_task=True,
+    )
+    return _with(decision, draft, intake)
+
+
+def accept(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake) -> Decision:
+    """Take a message to an open task: it starts a turn, waits for the running one, or acts on the task.
+
+    Raises:
+        TaskNotFound, RoleNotPermitted: See `authorise`.
+        TaskEnded: The task takes nothing more.
+        QueueFull: Too many messages wait already.
+    """
+    authorise(snapshot, delivery.sender.id, intake)
+    if snapshot.state.is_terminal:
+        raise TaskEnded(snapshot.task_id, snapshot.state.word)
+    if intake.kind == "control":
+        return _control(snapshot, delivery, intake)
+    joined = snapshot.model_copy(update={"participants": _with_people(snapshot.participants, intake.patch)})
+    if intake.kind == "data":
+        decision = Decision(snapshot=joined)
+    else:
+        decision = _take_words(joined, Input(seq=snapshot.head + 1, message_id=intake.message_id))
+    draft = Draft(
+        kind="input" if intake.kind == "message" else "state",
+        state=decision.snapshot.state,
+        sub_state=decision.snapshot.sub_state,
+        turn=decision.turn,
+        received=delivery.message,
+        received_as=decision.received_as,
+        tells_task=intake.patch is not None,
+    )
+    return _with(decision, draft, intake)
+
+
+def end_turn(snapshot: TaskSnapshot, turn: int, step: int) -> Decision | None:
+    """End a turn with the words that its step recorded; `None` if that turn is over already."""
+    if not _is_current(snapshot, turn, step):
+        return None
+    done = TaskState.COMPLETED if snapshot.lifecycle == "delegated" else TaskState.INPUT_REQUIRED
+    return _close_turn(snapshot, done, Draft(kind="reply", state=done, turn=turn, step=step))
+
+
+def fail_turn(snapshot: TaskSnapshot, turn: int, step: int, reason: str) -> Decision | None:
+    """End a turn that failed for good: a conversation parks with the reason, a delegated task has FAILED."""
+    if not _is_current(snapshot, turn, step):
+        return None
+    done = TaskState.FAILED if snapshot.lifecycle == "delegated" else TaskState.INPUT_REQUIRED
+    return _close_turn(snapshot, done, Draft(kind="reply", state=done, turn=turn, words=reason))
+
+
+def cancel(snapshot: TaskSnapshot) -> Decision | None:
+    """Cancel a task; `None` if it has ended already."""
+    return None if snapshot.state.is_terminal else _end(snapshot, TaskState.CANCELED)
+
+
+def is_running(snapshot: TaskSnapshot) -> bool:
+    """Whether a turn is to be worked on."""
+    return snapshot.state is TaskState.WORKING and bool(snapshot.reading)
+
+
+def _control(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake) -> Decision:
+    if intake.control == "complete":
+        decision = _end(snapshot, TaskState.COMPLETED)
+    elif is_running(snapshot):
+        cut = Draft(kind="state", state=TaskState.INPUT_REQUIRED, turn=snapshot.turn)
+        decision = _close_turn(snapshot, TaskState.INPUT_REQUIRED, cut)
+    else:
+        return Decision(snapshot=snapshot)
+    draft = decision.drafts[0].model_copy(update={"received": delivery.message, "received_as": "control"})
+    return decision.model_copy(update={"drafts": (draft,), "digest": intake.digest, "received_as": "control"})
+
+
+def _take_words(snapshot: TaskSnapshot, message: Input) -> Decision:
+    if snapshot.state is TaskState.INPUT_REQUIRED or snapshot.state is TaskState.AUTH_REQUIRED:
+        return _begin_turn(snapshot, (message,))
+    if len(snapshot.mailbox) >= MAX_MAILBOX:
+        raise QueueFull(MAX_MAILBOX)
+    queued = snapshot.model_copy(update={"mailbox": (*snapshot.mailbox, message)})
+    return Decision(snapshot=queued, received_as="queued")
+
+
+def _begin_turn(snapshot: TaskSnapshot, reading: tuple[Input, ...]) -> Decision:
+    turn = snapshot.turn + 1
+    working = snapshot.model_copy(
+        update={
+            "state": TaskState.WORKING,
+            "sub_state": None,
+            "turn": turn,
+            "step": 1,
+            "reading": reading,
+            "mailbox": (),
+        }
+    )
+    return Decision(snapshot=working, received_as="turn", turn=turn)
+
+
+def _close_turn(snapshot: TaskSnapshot, done: TaskState, draft: Draft) -> Decision:
+    """End the running turn. Messages that wait start the next one at once, unless the task has FAILED."""
+    answered = tuple(message.message_id for message in snapshot.reading)
+    idle = snapshot.model_copy(update={"state": done, "sub_state": None, "step": 0, "reading": ()})
+    if snapshot.mailbox and done is not TaskState.FAILED:
+        after = _begin_turn(idle, snapshot.mailbox).snapshot
+    else:
+        after = _parked(idle) if done is TaskState.INPUT_REQUIRED else idle
+    told = draft.model_copy(update={"state": after.state, "sub_state": after.sub_state, "in_reply_to": answered})
+    return Decision(snapshot=after, drafts=(told,), turn=draft.turn)
+
+
+def _end(snapshot: TaskSnapshot, state: TaskState) -> Decision:
+    """End the task from outside: a running turn is cut, messages that wait stay unread in its history."""
+    cut = tuple(message.message_id for message in snapshot.reading)
+    turn = snapshot.turn if cut else None
+    after = snapshot.model_copy(update={"state": state, "sub_state": None, "step": 0, "reading": ()})
+    return Decision(snapshot=after, drafts=(Draft(kind="state", state=state, turn=turn, in_reply_to=cut),), turn=turn)
+
+
+def _is_current(snapshot: TaskSnapshot, turn: int, step: int) -> bool:
+    return is_running(snapshot) and (snapshot.turn, snapshot.step) == (turn, step)
+
+
+def _parked(snapshot: TaskSnapshot) -> TaskSnapshot:
+    return snapshot.model_copy(update={"state": TaskState.INPUT_REQUIRED, "sub_state": AWAITING_NEXT_MESSAGE})
+
+
+def _with_people(people: tuple[Participant, ...], patch: TaskPatch | None) -> tuple[Participant, ...]:
+    held = {(person.id, person.role) for person in people}
+    added = [person for person in (patch.participants or () if patch else ()) if (person.id, person.role) not in held]
+    return (*people, *added)
+
+
+def _with(decision: Decision, draft: Draft, intake: Intake) -> Decision:
+    return decision.model_copy(update={"drafts": (draft,), "patch": intake.patch, "digest": intake.digest})

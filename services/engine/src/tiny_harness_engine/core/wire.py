@@ -1,0 +1,87 @@
+"""The wire JSON of an event: a finished A2A StreamResponse, made once and stored (DESIGN: how things travel). Pure."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+from tiny_harness.contracts import TaskSnapshot
+from tiny_harness.ext import status, stream, task
+from tiny_harness.ext.task import TaskData, TaskText
+
+from tiny_harness_engine.core.drafts import Draft
+
+Json = dict[str, Any]
+
+
+def render(draft: Draft, snapshot: TaskSnapshot, text: TaskText, message: Json | None, seq: int, at: datetime) -> str:
+    """Make an event's payload.
+
+    Args:
+        draft: What happened.
+        snapshot: The task afterwards.
+        text: The task's words afterwards.
+        message: The agent's message that the event carries, if any.
+        seq: The event's number.
+        at: When it was committed.
+    """
+    received = json.loads(draft.received) if draft.received else None
+    body: Json = {"state": draft.state.value, "timestamp": timestamp(at)}
+    if message:
+        body["message"] = message
+    metadata = _metadata(draft, seq)
+    if draft.tells_task:
+        metadata[task.KEY] = task_data(snapshot, text)
+    if draft.kind == "task":
+        ids = {"id": snapshot.task_id, "contextId": snapshot.context_id}
+        return _dump({"task": {**ids, "status": body, "history": [received], "metadata": metadata}})
+    if received is not None:
+        metadata[stream.KEY]["received"] = received
+    ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
+    return _dump({"statusUpdate": {**ids, "status": body, "metadata": metadata}})
+
+
+def render_delta(task_id: str, context_id: str, delta: stream.Delta) -> str:
+    """Make the payload of a piece of a reply that is still being written."""
+    metadata = {stream.KEY: {"delta": delta.model_dump()}}
+    update = {"taskId": task_id, "contextId": context_id, "status": {"state": "TASK_STATE_WORKING"}}
+    return _dump({"statusUpdate": {**update, "metadata": metadata}})
+
+
+def agent_message(snapshot: TaskSnapshot, message_id: str, text: str) -> Json:
+    """Make a message of the agent's."""
+    return {
+        "messageId": message_id,
+        "contextId": snapshot.context_id,
+        "taskId": snapshot.task_id,
+        "role": "ROLE_AGENT",
+        "parts": [{"text": text}],
+    }
+
+
+def task_data(snapshot: TaskSnapshot, text: TaskText) -> Json:
+    """Make the `task` extension's data."""
+    data = TaskData(**text.model_dump(), participants=snapshot.participants, lifecycle=snapshot.lifecycle)
+    return data.model_dump(mode="json", exclude_none=True)
+
+
+def timestamp(at: datetime) -> str:
+    """Write a time as A2A does: UTC, milliseconds, `Z`."""
+    return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
+
+
+def _metadata(draft: Draft, seq: int) -> Json:
+    data: Json = {"seq": seq}
+    if draft.turn is not None:
+        data["turn"] = draft.turn
+    if draft.received_as is not None:
+        data["received_as"] = draft.received_as
+    if draft.in_reply_to:
+        data["in_reply_to"] = list(draft.in_reply_to)
+    metadata: Json = {stream.KEY: data}
+    if draft.sub_state is not None:
+        metadata[status.KEY] = {"sub_state": draft.sub_state}
+    return metadata
+
+
+def _dump(payload: Json) -> str:
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,124 @@
+"""Keeps store and Temporal together: at engine start, and every minute.
+
+Temporal may lose all it knows; the store decides. Every open task gets a run, every unfinished one is told to look at
+the store, and a cancel that nobody answered is carried out here.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Final
+
+from temporalio.client import Client
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.service import RPCError, RPCStatusCode
+from tiny_harness.bus import Bus, Frame
+from tiny_harness.contracts import RECONCILE, TASK_WORKFLOW, StartTask, workflow_id
+from tiny_harness.errors import HarnessError
+from tiny_harness.ext.task import TaskText
+from tiny_harness.states import OPEN_STATES, TaskState
+from tiny_harness.store import Commit, NewEvent, Store
+
+from tiny_harness_engine.core import lifecycle
+from tiny_harness_engine.core.wire import render
+
+log = logging.getLogger(__name__)
+
+INTERVAL_S: Final = 60.0
+PAGE: Final = 500
+AT_ONCE: Final = 8
+"""Calls to Temporal that housekeeping makes at the same time; turns come first."""
+CANCEL_PATIENCE: Final = timedelta(seconds=10)
+"""How long a task may take to answer a cancel."""
+
+
+class Housekeeping:
+    """One pass, or a pass every minute, over all open tasks."""
+
+    def __init__(self, store: Store, bus: Bus, temporal: Client, task_queue: str) -> None:
+        self._store = store
+        self._bus = bus
+        self._temporal = temporal
+        self._task_queue = task_queue
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    async def run(self) -> None:
+        """Pass over the tasks until cancelled."""
+        while True:
+            try:
+                await self.once()
+            except (HarnessError, RPCError):
+                log.exception("housekeeping could not finish; it tries again in %s s", INTERVAL_S)
+            await asyncio.sleep(INTERVAL_S)
+
+    async def once(self) -> None:
+        """Make one pass."""
+        await self._force_cancels()
+        unfinished = await self._ids([TaskState.WORKING, TaskState.SUBMITTED])
+        await self._each(unfinished, self._reconcile)
+        known = set(unfinished) | await self._running()
+        missing = [task_id for task_id in await self._ids(sorted(OPEN_STATES)) if task_id not in known]
+        await self._each(missing, self._start)
+
+    async def _ids(self, states: list[TaskState]) -> list[str]:
+        found: list[str] = []
+        while page := await self._store.open_tasks(states, found[-1] if found else "", PAGE):
+            found.extend(page)
+        return found
+
+    async def _running(self) -> set[str]:
+        query = f"WorkflowType = '{TASK_WORKFLOW}' AND ExecutionStatus = 'Running'"
+        prefix = workflow_id("")
+        return {run.id.removeprefix(prefix) async for run in self._temporal.list_workflows(query)}
+
+    async def _each(self, task_ids: list[str], work: Callable[[str], Awaitable[None]]) -> None:
+        async def one(task_id: str) -> None:
+            async with self._slots:
+                await work(task_id)
+
+        async with asyncio.TaskGroup() as group:
+            for task_id in task_ids:
+                group.create_task(one(task_id))
+
+    async def _start(self, task_id: str) -> None:
+        await self._begin(task_id, None)
+
+    async def _reconcile(self, task_id: str) -> None:
+        await self._begin(task_id, RECONCILE)
+
+    async def _begin(self, task_id: str, signal: str | None) -> None:
+        # The store says that the task is open, so a closed run of it, whatever closed it, must not stand in the way.
+        await self._temporal.start_workflow(
+            TASK_WORKFLOW,
+            StartTask(task_id=task_id),
+            id=workflow_id(task_id),
+            task_queue=self._task_queue,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            start_signal=signal,
+        )
+
+    async def _force_cancels(self) -> None:
+        for request in await self._store.pending_cancels(CANCEL_PATIENCE):
+            log.warning("task %s did not answer its cancel; ending it", request.task_id)
+            await self._terminate(request.task_id)
+            await self._commit_cancel(request.task_id)
+
+    async def _terminate(self, task_id: str) -> None:
+        try:
+            await self._temporal.get_workflow_handle(workflow_id(task_id)).terminate("cancel was not answered")
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+
+    async def _commit_cancel(self, task_id: str) -> None:
+        record = await self._store.task(task_id)
+        decision = lifecycle.cancel(record.snapshot) if record else None
+        if record is None or decision is None:
+            return
+        draft, text = decision.drafts[0], TaskText.model_validate_json(record.text)
+        event = NewEvent(draft.kind, lambda seq, at: render(draft, decision.snapshot, text, None, seq, at))
+        commit = Commit(task_id, "cancel", record.snapshot.head, [event], decision.snapshot, "")
+        for written in (await self._store.commit(commit)).events:
+            self._bus.publish(Frame(task_id, written.seq, written.payload))

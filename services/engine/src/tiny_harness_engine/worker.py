@@ -1,0 +1,51 @@
+"""Composes the engine: workflows, activities, the model and housekeeping around one Temporal worker."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from typing import Final
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+from tiny_harness.bus import Bus
+from tiny_harness.settings import Settings
+from tiny_harness.store import Store
+
+from tiny_harness_engine.activities.commit import CommitActivities
+from tiny_harness_engine.activities.step import StepActivity
+from tiny_harness_engine.calls import HEARTBEAT_THROTTLE
+from tiny_harness_engine.housekeeping import Housekeeping
+from tiny_harness_engine.models.provider import open_provider
+from tiny_harness_engine.workflows.task import TaskWorkflow
+
+GRACE: Final = timedelta(seconds=3)
+"""How long running activities may go on when the worker stops; a step that is cut runs again elsewhere."""
+CACHED_WORKFLOWS: Final = 500
+CONCURRENT_STEPS: Final = 100
+
+
+@asynccontextmanager
+async def open_worker(settings: Settings, *, store: Store, bus: Bus, temporal: Client) -> AsyncGenerator[None]:
+    """Run the engine while the block runs."""
+    queue = settings.temporal.task_queue
+    async with open_provider(settings) as model:
+        commits = CommitActivities(store, bus)
+        worker = Worker(
+            temporal,
+            task_queue=queue,
+            workflows=[TaskWorkflow],
+            activities=[commits.commit, commits.load, StepActivity(settings, store, bus, model).step],
+            max_cached_workflows=CACHED_WORKFLOWS,
+            max_concurrent_activities=CONCURRENT_STEPS,
+            max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+            graceful_shutdown_timeout=GRACE,
+        )
+        async with worker:
+            housekeeping = asyncio.create_task(Housekeeping(store, bus, temporal, queue).run())
+            try:
+                yield
+            finally:
+                housekeeping.cancel()
+                with suppress(asyncio.CancelledError):
+                    await housekeeping

@@ -1,0 +1,1 @@
+"""The workflows: decisions over time, no I/O."""
