@@ -1,8 +1,8 @@
 """Composes the engine: workflows, activities, the model and housekeeping around one Temporal worker."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import timedelta
 from typing import Final
 
@@ -16,6 +16,7 @@ from tiny_harness_engine.activities.commit import CommitActivities
 from tiny_harness_engine.activities.step import StepActivity
 from tiny_harness_engine.calls import HEARTBEAT_THROTTLE
 from tiny_harness_engine.housekeeping import Housekeeping
+from tiny_harness_engine.models import ModelProvider
 from tiny_harness_engine.models.provider import open_provider
 from tiny_harness_engine.workflows.task import TaskWorkflow
 
@@ -25,11 +26,16 @@ CACHED_WORKFLOWS: Final = 500
 CONCURRENT_STEPS: Final = 100
 
 
+Provider = Callable[[Settings], AbstractAsyncContextManager[ModelProvider]]
+
+
 @asynccontextmanager
-async def open_worker(settings: Settings, *, store: Store, bus: Bus, temporal: Client) -> AsyncGenerator[None]:
+async def open_worker(
+    settings: Settings, *, store: Store, bus: Bus, temporal: Client, provider: Provider = open_provider
+) -> AsyncGenerator[None]:
     """Run the engine while the block runs."""
     queue = settings.temporal.task_queue
-    async with open_provider(settings) as model:
+    async with provider(settings) as model:
         commits = CommitActivities(store, bus)
         worker = Worker(
             temporal,
