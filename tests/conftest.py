@@ -9,6 +9,7 @@ import pytest
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
+
 from tiny_harness.settings import ScriptedSettings, Settings
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, inspect
+
 from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.errors import ConfigError
 from tiny_harness.ext.task import Participant

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+
 from tiny_harness.contracts import Delivery, NewTask, Sender, TaskSnapshot
 from tiny_harness.envelope import MEDIA_TYPE, control_part
 from tiny_harness.errors import QueueFull, RoleNotPermitted, TaskEnded, TaskNotFound

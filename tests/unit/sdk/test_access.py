@@ -1,6 +1,7 @@
 """The one table of who may do what."""
 
 import pytest
+
 from tiny_harness.access import Act, check, strongest_role
 from tiny_harness.errors import RoleNotPermitted, TaskNotFound
 from tiny_harness.ext.task import Participant, Role

@@ -3,6 +3,7 @@
 from dataclasses import fields
 
 import pytest
+
 from tiny_harness import errors
 from tiny_harness.errors import HarnessError, TaskEnded, pack, unpack
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from tiny_harness.envelope import MEDIA_TYPE, control_part
 from tiny_harness.errors import InvalidInput, UnsupportedContent
 from tiny_harness.intake import MAX_PARTS, message_cause, read_message

@@ -7,6 +7,7 @@ import hashlib
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
+
 from tiny_harness.ext.stream import ReceivedAs
 from tiny_harness.ext.task import Lifecycle, Participant, ParticipantKind
 from tiny_harness.states import TaskState

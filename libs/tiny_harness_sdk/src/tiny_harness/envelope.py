@@ -7,6 +7,7 @@ beside text. The schema is closed: an unknown kind, action or field refuses the 
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
 from tiny_harness.errors import InvalidInput
 from tiny_harness.ext.task import SERVER_CONTROLLED, Participant, TaskText
 

@@ -8,6 +8,7 @@ import json
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
+
 from tiny_harness.envelope import MEDIA_TYPE, Action, Control, TaskPatch, decode
 from tiny_harness.errors import InvalidInput, UnsupportedContent
 

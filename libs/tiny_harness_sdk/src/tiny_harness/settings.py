@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+
 from tiny_harness.ext.task import PARTICIPANT_ID_PATTERN, Lifecycle
 
 Effort = Literal["low", "medium", "high"]

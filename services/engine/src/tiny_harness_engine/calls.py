@@ -4,8 +4,8 @@ from datetime import timedelta
 from typing import Final
 
 from temporalio.common import RetryPolicy
-from tiny_harness.contracts import Input, Model, NewTask, TaskSnapshot
 
+from tiny_harness.contracts import Input, Model, NewTask, TaskSnapshot
 from tiny_harness_engine.core.drafts import Decision
 
 COMMIT: Final = "commit"

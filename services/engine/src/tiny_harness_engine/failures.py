@@ -1,6 +1,7 @@
 """Our errors as Temporal failures. The gateway turns them back with `errors.unpack`."""
 
 from temporalio.exceptions import ApplicationError
+
 from tiny_harness.errors import HarnessError, pack
 
 

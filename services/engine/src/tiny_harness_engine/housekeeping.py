@@ -13,13 +13,13 @@ from typing import Final
 from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
+
 from tiny_harness.bus import Bus, Frame
 from tiny_harness.contracts import RECONCILE, TASK_WORKFLOW, StartTask, workflow_id
 from tiny_harness.errors import HarnessError
 from tiny_harness.ext.task import TaskText
 from tiny_harness.states import OPEN_STATES, TaskState
 from tiny_harness.store import Commit, NewEvent, Store
-
 from tiny_harness_engine.core import lifecycle
 from tiny_harness_engine.core.wire import render
 

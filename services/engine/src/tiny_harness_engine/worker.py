@@ -8,10 +8,10 @@ from typing import Final
 
 from temporalio.client import Client
 from temporalio.worker import Worker
+
 from tiny_harness.bus import Bus
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store
-
 from tiny_harness_engine.activities.commit import CommitActivities
 from tiny_harness_engine.activities.step import StepActivity
 from tiny_harness_engine.calls import HEARTBEAT_THROTTLE

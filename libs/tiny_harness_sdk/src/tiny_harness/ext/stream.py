@@ -3,6 +3,7 @@
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
 from tiny_harness.ext.names import extension_uri, metadata_key
 
 NAME: Final = "stream"

@@ -8,6 +8,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
+
 from tiny_harness.errors import ConfigError
 from tiny_harness.store.sqlite import copy_database
 

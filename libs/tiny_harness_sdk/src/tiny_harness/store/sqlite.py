@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
+
 from tiny_harness.errors import Unavailable
 from tiny_harness.events import Event
 from tiny_harness.states import TaskState

@@ -1,6 +1,7 @@
 """Every statement that the store runs, built once: building one costs more CPU than running it."""
 
 from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, true, update
+
 from tiny_harness.states import TERMINAL_STATES
 from tiny_harness.store.schema import cancel_requests, events, now_ms, steps, task_keys, task_participants, tasks
 

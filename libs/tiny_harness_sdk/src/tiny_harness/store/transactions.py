@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row
+
 from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.events import Event
 from tiny_harness.states import TaskState

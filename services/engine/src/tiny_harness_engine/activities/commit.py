@@ -6,12 +6,12 @@ from datetime import datetime
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
+
 from tiny_harness.bus import Bus, Frame
 from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.ext.task import TaskText
 from tiny_harness.intake import read_message
 from tiny_harness.store import Commit, NewEvent, Store
-
 from tiny_harness_engine.calls import COMMIT, LOAD, CommitAnswer, CommitRequest
 from tiny_harness_engine.core.drafts import Decision, Draft
 from tiny_harness_engine.core.naming import apply_patch, first_text

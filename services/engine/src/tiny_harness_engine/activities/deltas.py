@@ -5,7 +5,6 @@ from typing import Final
 
 from tiny_harness.bus import Bus, Frame
 from tiny_harness.ext.stream import Delta
-
 from tiny_harness_engine.calls import StepRequest
 from tiny_harness_engine.core.wire import render_delta
 from tiny_harness_engine.records import reply_id

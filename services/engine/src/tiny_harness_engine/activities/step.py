@@ -3,11 +3,11 @@
 from typing import Final
 
 from temporalio import activity
+
 from tiny_harness.bus import Bus
 from tiny_harness.errors import ModelError
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store
-
 from tiny_harness_engine.activities.beat import beating
 from tiny_harness_engine.activities.deltas import DeltaSender
 from tiny_harness_engine.calls import STEP, StepAnswer, StepRequest

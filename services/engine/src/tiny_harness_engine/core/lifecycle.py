@@ -13,7 +13,6 @@ from tiny_harness.errors import QueueFull, TaskEnded, TaskNotFound
 from tiny_harness.ext.task import AGENT_ID, Participant
 from tiny_harness.intake import Intake
 from tiny_harness.states import AWAITING_NEXT_MESSAGE, TaskState
-
 from tiny_harness_engine.core.drafts import Decision, Draft
 
 MAX_MAILBOX: Final = 100

@@ -11,7 +11,6 @@ from typing import Any
 from tiny_harness.envelope import MEDIA_TYPE
 from tiny_harness.events import Event
 from tiny_harness.ext.stream import KEY
-
 from tiny_harness_engine.models.port import ModelMessage
 
 CHARS_PER_TOKEN = 4

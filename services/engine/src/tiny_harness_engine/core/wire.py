@@ -7,7 +7,6 @@ from typing import Any
 from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.ext import status, stream, task
 from tiny_harness.ext.task import TaskData, TaskText
-
 from tiny_harness_engine.core.drafts import Draft
 
 Json = dict[str, Any]

@@ -19,7 +19,6 @@ with workflow.unsafe.imports_passed_through():
     from tiny_harness.contracts import Cancel, Delivery, Receipt, StartTask, TaskSnapshot
     from tiny_harness.errors import HarnessError, InvalidInput, TaskEnded, Unavailable
     from tiny_harness.intake import Intake, message_cause, read_message
-
     from tiny_harness_engine import calls
     from tiny_harness_engine.calls import CommitAnswer, CommitRequest, StepAnswer, StepRequest
     from tiny_harness_engine.core import lifecycle
@@ -54,11 +53,10 @@ class TaskWorkflow:
         """Work until the task has ended. A run that finds no task ends at once."""
         await self._open(start)
         while self._state is not None and not self._state.state.is_terminal:
-            seen = self._news
-            if self._is_running() and not await self._round():
-                await workflow.wait_condition(lambda seen=seen: self._news != seen)
-            elif not self._is_running():
+            if not self._is_running():
                 await self._park()
+            elif not await self._round():
+                await self._wait_for_news()
             await self._roll_if_long()
         await workflow.wait_condition(workflow.all_handlers_finished)
 
