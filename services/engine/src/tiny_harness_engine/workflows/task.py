@@ -31,6 +31,9 @@ IDLE_ROLL_AT_EVENTS: Final = 20
 IDLE_ROLL_AFTER: Final = timedelta(minutes=10)
 """A parked run with more events than that goes on as a new one after this time: waking costs 1 ms per event."""
 
+STORE_PATIENCE: Final = timedelta(seconds=30)
+"""How long a run that could not load its task waits before it tries again."""
+
 Decide = Callable[[TaskSnapshot | None], Decision | None]
 
 
@@ -101,7 +104,7 @@ class TaskWorkflow:
     async def _open(self, start: StartTask) -> None:
         """Take the first message, which may have come by its update already, and load the task."""
         while not await self._try_open(start):
-            await self._wait_for_news()
+            await self._pause(STORE_PATIENCE)
 
     async def _try_open(self, start: StartTask) -> bool:
         try:
@@ -111,9 +114,12 @@ class TaskWorkflow:
                 await self._load()
         except HarnessError as error:
             workflow.logger.info("first message refused: %s", error)
-        except Exception:  # noqa: BLE001 - a bug costs one call: the next message or reconcile tries again
-            workflow.logger.exception("opening failed")
+        except FailureError as error:
+            workflow.logger.warning("the store cannot answer: %s", error)
             return False
+        except Exception as error:
+            workflow.logger.exception("opening failed")
+            raise to_failure(HarnessError()) from error
         return True
 
     async def _deliver(self, delivery: Delivery) -> Receipt:

@@ -1,0 +1,132 @@
+"""A bug costs one call: the call fails, the task lives and can be cancelled (DESIGN: a task's life)."""
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tiny_harness import contracts
+from tiny_harness.errors import HarnessError
+from tiny_harness.states import TaskState
+from tiny_harness_engine import calls
+from tiny_harness_engine.core import lifecycle
+
+from .conftest import Engine
+
+
+class Bug:
+    """Raises in place of a function of the workflow's, and counts."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, module: ModuleType, name: str) -> None:
+        self.hits = 0
+        self._patch = patch
+        patch.setattr(module, name, self)
+
+    def __call__(self, *_arguments: Any, **_options: Any) -> Any:
+        self.hits += 1
+        raise RuntimeError("planted")
+
+    def remove(self) -> None:
+        self._patch.undo()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(lifecycle, "accept"), (contracts, "Receipt")],
+    ids=["before its first activity", "after its first activity"],
+)
+async def test_a_bug_in_deliver_costs_one_call(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
+) -> None:
+    task = engine.task()
+    await task.start("m1", "one")
+    await task.until_state("INPUT_REQUIRED")
+    await task.handle.terminate("so that the next run is loaded with the bug in place")
+    bug = Bug(monkeypatch, module, name)
+    await engine.housekeeping().once()
+    with pytest.raises(HarnessError) as caught:
+        await task.say("m2", "two")
+    assert type(caught.value) is HarnessError
+    assert bug.hits > 0
+    await task.cancel()
+    await task.until_state("CANCELED")
+
+
+async def test_a_bug_in_the_first_delivery_leaves_no_task(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    bug = Bug(monkeypatch, lifecycle, "open_task")
+    task = engine.task()
+    with pytest.raises(HarnessError):
+        await task.start("m1", "one")
+    assert bug.hits > 0
+    assert await engine.store.task(task.id) is None
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(calls, "STEP"), (lifecycle, "end_turn")],
+    ids=["before its first activity", "after its first activity"],
+)
+async def test_a_bug_in_a_round_parks_with_a_reason(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
+) -> None:
+    Bug(monkeypatch, module, name)
+    task = engine.task()
+    await task.start("m1", "one")
+    await task.until_state("INPUT_REQUIRED")
+    assert await task.replies() == [str(HarnessError())]
+    await task.cancel()
+    await task.until_state("CANCELED")
+
+
+async def test_a_turn_that_cannot_even_be_parked_is_cancelled_all_the_same(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Bug(monkeypatch, lifecycle, "end_turn")
+    Bug(monkeypatch, lifecycle, "fail_turn")
+    task = engine.task()
+    await task.start("m1", "one")
+    await engine.model.until_asked()
+    await task.cancel()
+    await task.until_state("CANCELED")
+
+
+async def test_a_turn_that_could_not_be_parked_goes_on_when_the_bug_is_gone(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bugs = [Bug(monkeypatch, lifecycle, name) for name in ("end_turn", "fail_turn")]
+    task = engine.task()
+    await task.start("m1", "one")
+    await engine.model.until_asked()
+    bugs[0].remove()
+    await engine.housekeeping().once()
+    await task.until_state("INPUT_REQUIRED")
+    assert await task.replies() == ["re: one"]
+
+
+async def test_a_bug_in_cancel_leaves_the_task_alive_and_housekeeping_ends_it(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bug = Bug(monkeypatch, lifecycle, "cancel")
+    task = engine.task()
+    await task.start("m1", "one")
+    await task.until_state("INPUT_REQUIRED")
+    await engine.store.request_cancel(task.id, "ann")
+    await task.cancel()
+    assert (await task.say("m2", "two")).received_as == "turn"
+    await task.until(lambda s: s.turn == 2 and s.state is TaskState.INPUT_REQUIRED)
+    assert bug.hits > 0
+    bug.remove()
+    monkeypatch.setattr("tiny_harness_engine.housekeeping.CANCEL_PATIENCE", -calls.STEP_HEARTBEAT)
+    await engine.housekeeping().once()
+    await task.until_state("CANCELED")
+
+
+async def test_a_bug_in_reconcile_leaves_the_task_alive(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = engine.task()
+    await task.start("m1", "one")
+    await task.until_state("INPUT_REQUIRED")
+    monkeypatch.setattr(calls, "LOAD", None)
+    await task.handle.signal(contracts.RECONCILE)
+    monkeypatch.undo()
+    await task.say("m2", "two")
+    await task.until(lambda s: s.turn == 2 and s.state is TaskState.INPUT_REQUIRED)
