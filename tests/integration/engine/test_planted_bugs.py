@@ -1,5 +1,6 @@
 """A bug costs one call: the call fails, the task lives and can be cancelled (DESIGN: a task's life)."""
 
+import asyncio
 from types import ModuleType
 from typing import Any
 
@@ -9,6 +10,7 @@ from tiny_harness import contracts
 from tiny_harness.errors import HarnessError
 from tiny_harness.states import TaskState
 from tiny_harness_engine import calls
+from tiny_harness_engine.calls import LOCAL_COMMIT_RETRY
 from tiny_harness_engine.core import lifecycle
 
 from .conftest import Engine
@@ -63,7 +65,7 @@ async def test_a_bug_in_the_first_delivery_leaves_no_task(engine: Engine, monkey
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(calls, "STEP"), (lifecycle, "end_turn")],
+    [(calls, "StepRequest"), (lifecycle, "end_turn")],
     ids=["before its first activity", "after its first activity"],
 )
 async def test_a_bug_in_a_round_parks_with_a_reason(
@@ -125,8 +127,19 @@ async def test_a_bug_in_reconcile_leaves_the_task_alive(engine: Engine, monkeypa
     task = engine.task()
     await task.start("m1", "one")
     await task.until_state("INPUT_REQUIRED")
-    monkeypatch.setattr(calls, "LOAD", None)
+    failed = asyncio.Event()
+    tries: list[str] = []
+
+    async def explode(task_id: str) -> None:
+        tries.append(task_id)
+        if len(tries) == LOCAL_COMMIT_RETRY.maximum_attempts:
+            failed.set()
+        raise RuntimeError("planted")
+
+    monkeypatch.setattr(engine.store, "task", explode)
     await task.handle.signal(contracts.RECONCILE)
+    async with asyncio.timeout(20):
+        await failed.wait()
     monkeypatch.undo()
     await task.say("m2", "two")
     await task.until(lambda s: s.turn == 2 and s.state is TaskState.INPUT_REQUIRED)

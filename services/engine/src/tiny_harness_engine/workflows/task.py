@@ -19,8 +19,27 @@ with workflow.unsafe.imports_passed_through():
     from tiny_harness.contracts import Cancel, Delivery, Receipt, StartTask, TaskSnapshot
     from tiny_harness.errors import HarnessError, InvalidInput, TaskEnded, Unavailable
     from tiny_harness.intake import Intake, message_cause, read_message
-    from tiny_harness_engine import calls
-    from tiny_harness_engine.calls import CommitAnswer, CommitRequest, StepAnswer, StepRequest
+
+    # By name: `from tiny_harness_engine import calls` would load a copy of the module into every run's sandbox.
+    from tiny_harness_engine.calls import (
+        COMMIT,
+        COMMIT_RETRY,
+        COMMIT_TIMEOUT,
+        LOAD,
+        LOCAL_COMMIT_RETRY,
+        LOCAL_COMMIT_TIMEOUT,
+        LOST_ATTEMPTS,
+        MODEL_ATTEMPTS,
+        MODEL_BACKOFF,
+        STEP,
+        STEP_HEARTBEAT,
+        STEP_RETRY,
+        STEP_TIMEOUT,
+        CommitAnswer,
+        CommitRequest,
+        StepAnswer,
+        StepRequest,
+    )
     from tiny_harness_engine.core import lifecycle
     from tiny_harness_engine.core.drafts import Decision
     from tiny_harness_engine.failures import to_failure
@@ -209,13 +228,13 @@ class TaskWorkflow:
             answer = await self._try_step(state, attempt=failed + lost + 1)
             if answer is None:
                 lost += 1
-                if lost >= calls.LOST_ATTEMPTS:
+                if lost >= LOST_ATTEMPTS:
                     return StepAnswer(failure="the step was lost again and again")
                 continue
             failed += 1
-            if answer.failure is None or not answer.is_transient or failed >= calls.MODEL_ATTEMPTS:
+            if answer.failure is None or not answer.is_transient or failed >= MODEL_ATTEMPTS:
                 return answer
-            await self._pause(calls.MODEL_BACKOFF[failed - 1])
+            await self._pause(MODEL_BACKOFF[failed - 1])
         return None
 
     async def _try_step(self, state: TaskSnapshot, attempt: int) -> StepAnswer | None:
@@ -239,12 +258,12 @@ class TaskWorkflow:
             reading=state.reading,
         )
         return await workflow.execute_activity(
-            calls.STEP,
+            STEP,
             request,
             result_type=StepAnswer,
-            start_to_close_timeout=calls.STEP_TIMEOUT,
-            heartbeat_timeout=calls.STEP_HEARTBEAT,
-            retry_policy=calls.STEP_RETRY,
+            start_to_close_timeout=STEP_TIMEOUT,
+            heartbeat_timeout=STEP_HEARTBEAT,
+            retry_policy=STEP_RETRY,
         )
 
     async def _pause(self, duration: timedelta) -> None:
@@ -282,31 +301,31 @@ class TaskWorkflow:
     async def _write(self, request: CommitRequest) -> CommitAnswer:
         try:
             return await workflow.execute_local_activity(
-                calls.COMMIT,
+                COMMIT,
                 request,
                 result_type=CommitAnswer,
-                start_to_close_timeout=calls.LOCAL_COMMIT_TIMEOUT,
-                retry_policy=calls.LOCAL_COMMIT_RETRY,
+                start_to_close_timeout=LOCAL_COMMIT_TIMEOUT,
+                retry_policy=LOCAL_COMMIT_RETRY,
             )
         except FailureError as error:
             workflow.logger.warning("commit goes on as a normal activity: %s", error)
         return await workflow.execute_activity(
-            calls.COMMIT,
+            COMMIT,
             request,
             result_type=CommitAnswer,
-            start_to_close_timeout=calls.COMMIT_TIMEOUT,
-            retry_policy=calls.COMMIT_RETRY,
+            start_to_close_timeout=COMMIT_TIMEOUT,
+            retry_policy=COMMIT_RETRY,
         )
 
     async def _load(self, refresh: bool = False) -> None:
         if self._state is not None and not refresh:
             return
         answer = await workflow.execute_local_activity(
-            calls.LOAD,
+            LOAD,
             self._start.task_id,
             result_type=CommitAnswer,
-            start_to_close_timeout=calls.LOCAL_COMMIT_TIMEOUT,
-            retry_policy=calls.LOCAL_COMMIT_RETRY,
+            start_to_close_timeout=LOCAL_COMMIT_TIMEOUT,
+            retry_policy=LOCAL_COMMIT_RETRY,
         )
         if self._state is None or (answer.snapshot is not None and answer.snapshot.head > self._state.head):
             self._adopt(answer)
