@@ -5,12 +5,15 @@ Both the gateway (to refuse early) and the workflow (to decide) read messages th
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from tiny_harness import access
 from tiny_harness.envelope import MEDIA_TYPE, Action, Control, TaskPatch, decode
 from tiny_harness.errors import InvalidInput, UnsupportedContent
+from tiny_harness.ext.task import Participant
 
 MAX_PARTS: Final = 100
 MAX_MESSAGE_ID_CHARS: Final = 256
@@ -85,6 +88,19 @@ class _Content:
             self.words.append(part["text"])
         elif "raw" in part or "url" in part:
             raise UnsupportedContent(where, "files are not read; send text or data")
+
+
+def authorise(task_id: str, participants: Iterable[Participant], sender: str, intake: Intake) -> None:
+    """Check that a sender may do to a task what their message asks.
+
+    Raises:
+        TaskNotFound: The sender is not on the task.
+        RoleNotPermitted: No role of theirs allows it.
+    """
+    people = tuple(participants)
+    access.check(task_id, people, sender, "control the task" if intake.kind == "control" else "send a message")
+    if intake.patch and intake.patch.participants:
+        access.check(task_id, people, sender, "change participants")
 
 
 def message_cause(sender: str, message_id: str) -> str:

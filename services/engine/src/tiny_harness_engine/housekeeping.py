@@ -121,4 +121,4 @@ class Housekeeping:
         event = NewEvent(draft.kind, lambda seq, at: render(draft, decision.snapshot, text, None, seq, at))
         commit = Commit(task_id, "cancel", record.snapshot.head, [event], decision.snapshot, "")
         for written in (await self._store.commit(commit)).events:
-            self._bus.publish(Frame(task_id, written.seq, written.payload))
+            self._bus.publish(Frame(task_id, written.seq, written.payload, written.kind))

@@ -5,6 +5,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from tiny_harness.events import EventKind
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:
@@ -14,6 +16,8 @@ class Frame:
     seq: int | None
     payload: str
     """An A2A StreamResponse as JSON."""
+    kind: EventKind | None = None
+    """Of a durable event."""
 
 
 class Lagged:

@@ -48,7 +48,7 @@ class CommitActivities:
         )
         for event in done.events:
             if event.kind != "lost":
-                self._bus.publish(Frame(event.task_id, event.seq, event.payload))
+                self._bus.publish(Frame(event.task_id, event.seq, event.payload, event.kind))
         written = done.written
         return CommitAnswer(
             snapshot=done.snapshot,

@@ -6,30 +6,16 @@ is stored or carried out.
 
 from typing import Final
 
-from tiny_harness import access
 from tiny_harness.contracts import Delivery, Input, TaskSnapshot
 from tiny_harness.envelope import TaskPatch
 from tiny_harness.errors import QueueFull, TaskEnded, TaskNotFound
 from tiny_harness.ext.task import AGENT_ID, Participant
-from tiny_harness.intake import Intake
+from tiny_harness.intake import Intake, authorise
 from tiny_harness.states import AWAITING_NEXT_MESSAGE, TaskState
 from tiny_harness_engine.core.drafts import Decision, Draft
 
 MAX_MAILBOX: Final = 100
 """Messages that may wait for a running turn."""
-
-
-def authorise(snapshot: TaskSnapshot, sender: str, intake: Intake) -> None:
-    """Check that the sender may do what the message asks.
-
-    Raises:
-        TaskNotFound: The sender is not on the task.
-        RoleNotPermitted: No role of theirs allows it.
-    """
-    act: access.Act = "control the task" if intake.kind == "control" else "send a message"
-    access.check(snapshot.task_id, snapshot.participants, sender, act)
-    if intake.patch and intake.patch.participants:
-        access.check(snapshot.task_id, snapshot.participants, sender, "change participants")
 
 
 def open_task(task_id: str, delivery: Delivery, intake: Intake) -> Decision:
@@ -72,11 +58,11 @@ def accept(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake) -> Decisi
     """Take a message to an open task: it starts a turn, waits for the running one, or acts on the task.
 
     Raises:
-        TaskNotFound, RoleNotPermitted: See `authorise`.
+        TaskNotFound, RoleNotPermitted: See `intake.authorise`.
         TaskEnded: The task takes nothing more.
         QueueFull: Too many messages wait already.
     """
-    authorise(snapshot, delivery.sender.id, intake)
+    authorise(snapshot.task_id, snapshot.participants, delivery.sender.id, intake)
     if snapshot.state.is_terminal:
         raise TaskEnded(snapshot.task_id, snapshot.state.word)
     if intake.kind == "control":

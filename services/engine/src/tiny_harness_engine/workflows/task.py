@@ -18,7 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from tiny_harness import contracts
     from tiny_harness.contracts import Cancel, Delivery, Receipt, StartTask, TaskSnapshot
     from tiny_harness.errors import HarnessError, InvalidInput, TaskEnded, Unavailable
-    from tiny_harness.intake import Intake, message_cause, read_message
+    from tiny_harness.intake import Intake, authorise, message_cause, read_message
 
     # By name: `from tiny_harness_engine import calls` would load a copy of the module into every run's sandbox.
     from tiny_harness_engine.calls import (
@@ -99,8 +99,9 @@ class TaskWorkflow:
     @deliver.validator
     def _check_delivery(self, delivery: Delivery) -> None:
         try:
+            intake = _read(delivery)
             if self._state is not None:
-                lifecycle.authorise(self._state, delivery.sender.id, _read(delivery))
+                authorise(self._state.task_id, self._state.participants, delivery.sender.id, intake)
         except HarnessError as error:
             raise to_failure(error) from error
 

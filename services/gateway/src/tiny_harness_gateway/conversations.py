@@ -1,0 +1,190 @@
+"""What the gateway does with a task on behalf of a caller, whatever the binding: send, follow, show, list, cancel."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import ValidationError
+
+from tiny_harness import access
+from tiny_harness.bus import Frame
+from tiny_harness.contracts import Cancel, Delivery, NewTask, Receipt, Sender
+from tiny_harness.errors import DiskFull, InvalidInput, TaskEnded, TaskNotCancelable, TaskNotFound, Unavailable
+from tiny_harness.events import Event
+from tiny_harness.ext import stream
+from tiny_harness.ext.task import Lifecycle
+from tiny_harness.ids import new_id
+from tiny_harness.intake import Intake, authorise, message_cause, read_message
+from tiny_harness.settings import Settings
+from tiny_harness.store import Store, TaskQuery, TaskRecord
+from tiny_harness_gateway.engine_client import EngineClient
+from tiny_harness_gateway.subscriptions import Subscriptions
+from tiny_harness_gateway.views import Json, ends_turn_of, is_terminal, task_view
+
+MIN_FREE_BYTES: Final = 100_000_000
+TURN_PATIENCE_S: Final = 600.0
+"""How long a blocking send waits for its turn; then it answers the task as it stands."""
+CANCEL_PATIENCE_S: Final = 10.0
+
+
+Items = AsyncGenerator[Event | Frame]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message that is in."""
+
+    task_id: str
+    message_id: str
+    receipt: Receipt
+    is_settled: bool
+    """Whether there is no turn to wait for: a control, or data alone."""
+
+
+class Conversations:
+    """The operations on tasks. Callers are authenticated; who may do what is decided here."""
+
+    def __init__(self, settings: Settings, store: Store, engine: EngineClient, subscriptions: Subscriptions) -> None:
+        self._lifecycle: Lifecycle = settings.tasks.default_lifecycle
+        self._store = store
+        self._engine = engine
+        self._subscriptions = subscriptions
+
+    async def record(self, caller: Sender, task_id: str, act: access.Act = "read the task") -> TaskRecord:
+        """Load a task for somebody who may do this to it."""
+        record = await self._store.task(task_id)
+        if record is None:
+            raise TaskNotFound(task_id)
+        access.check(task_id, record.snapshot.participants, caller.id, act)
+        return record
+
+    async def send(self, caller: Sender, message: Json) -> Sent:
+        """Take a message to its task, or start one with it."""
+        intake = read_message(message)
+        free = self._store.free_bytes()
+        if free < MIN_FREE_BYTES:
+            raise DiskFull(free)
+        for task_id in message.get("referenceTaskIds", ()):
+            await self.record(caller, task_id)
+        if message.get("taskId"):
+            record = await self.record(caller, message["taskId"])
+            return await self._send_to(caller, record, message, intake)
+        return await self._send_first(caller, message, intake)
+
+    @asynccontextmanager
+    async def follow(self, task_id: str, after: int, *, deltas: bool = False) -> AsyncGenerator[Items]:
+        """Follow a task that the caller may read: events with `seq > after`, and deltas if wanted."""
+        async with self._subscriptions.follow(task_id, after, deltas=deltas) as feed, aclosing(feed.items()) as items:
+            yield items
+
+    async def wait_for_turn(self, sent: Sent) -> None:
+        """Wait until the turn that reads a message has ended, ten minutes at most."""
+        if sent.is_settled:
+            return
+        try:
+            async with asyncio.timeout(TURN_PATIENCE_S):
+                await self._until(sent.task_id, sent.receipt.seq - 1, lambda e: ends_turn_of(e, sent.message_id))
+        except TimeoutError:
+            return
+
+    async def view(self, record: TaskRecord, history_length: int, at: int | None = None) -> Json:
+        """Show a task, as it is or as it was at an event."""
+        task_id = record.snapshot.task_id
+        wanted = max(1, 2 * history_length + 1 if history_length else 1)
+        events = await self._store.words(task_id, wanted, None if at is None else at + 1)
+        return task_view(record, events, history_length)
+
+    async def list_views(self, query: TaskQuery, history_length: int) -> tuple[list[Json], int, TaskRecord | None]:
+        """List a participant's tasks: the views, how many there are, and the last record if there are more."""
+        page = await self._store.list_tasks(query)
+        views = [await self.view(record, history_length) for record in page.tasks]
+        more = page.tasks[-1] if len(page.tasks) == query.limit else None
+        return views, page.total, more
+
+    async def cancel(self, caller: Sender, task_id: str) -> TaskRecord:
+        """End a task as CANCELED; answers once it is, whatever it was doing."""
+        record = await self.record(caller, task_id, "control the task")
+        if record.snapshot.state.is_terminal:
+            raise TaskNotCancelable(task_id, record.snapshot.state.word)
+        await self._store.request_cancel(task_id, caller.id)
+        try:
+            async with asyncio.timeout(CANCEL_PATIENCE_S):
+                await self._engine.cancel(task_id, Cancel(requested_by=caller.id))
+                await self._until(task_id, record.snapshot.head, is_terminal)
+        except TimeoutError:
+            raise Unavailable("the task has not answered the cancel yet; the cancel stands") from None
+        ended = await self.record(caller, task_id)
+        if ended.snapshot.state.word != "CANCELED":
+            raise TaskNotCancelable(task_id, ended.snapshot.state.word)
+        return ended
+
+    async def _send_to(self, caller: Sender, record: TaskRecord, message: Json, intake: Intake) -> Sent:
+        snapshot = record.snapshot
+        if message.get("contextId") not in (None, "", snapshot.context_id):
+            raise InvalidInput("invalid_params", "message.contextId", "is not the task's")
+        authorise(snapshot.task_id, snapshot.participants, caller.id, intake)
+        if snapshot.state.is_terminal:
+            receipt = await self._repeat(caller, record, intake)
+        else:
+            receipt = await self._engine.deliver(
+                snapshot.task_id, _delivery(caller, message, snapshot.task_id, snapshot.context_id)
+            )
+        return Sent(snapshot.task_id, intake.message_id, receipt, intake.kind != "message")
+
+    async def _repeat(self, caller: Sender, record: TaskRecord, intake: Intake) -> Receipt:
+        """A message to an ended task is refused, but for one that it has already."""
+        task_id = record.snapshot.task_id
+        written = await self._store.written(task_id, message_cause(caller.id, intake.message_id))
+        if written is None:
+            raise TaskEnded(task_id, record.snapshot.state.word)
+        if written.digest not in (None, intake.digest):
+            raise InvalidInput("reused_message_id", "message.messageId", "was used for other content before")
+        return Receipt(seq=written.seq, received_as="repeat")
+
+    async def _send_first(self, caller: Sender, message: Json, intake: Intake) -> Sent:
+        if intake.kind == "control":
+            raise InvalidInput("invalid_params", "message.taskId", "a control names its task")
+        task_id = new_id()
+        key = _idempotency_key(message)
+        if key is not None:
+            task_id = await self._store.reserve_task(caller.id, key, task_id)
+            record = await self._store.task(task_id)
+            if record is not None:
+                return await self._send_to(caller, record, {**message, "contextId": ""}, intake)
+        context_id = await self._context(caller, message.get("contextId", ""))
+        lifecycle: Lifecycle = "delegated" if caller.kind == "agent" else self._lifecycle
+        new = NewTask(context_id=context_id, lifecycle=lifecycle)
+        delivery = _delivery(caller, message, task_id, context_id, new)
+        receipt = await self._engine.deliver(task_id, delivery)
+        return Sent(task_id, intake.message_id, receipt, intake.kind != "message")
+
+    async def _context(self, caller: Sender, given: str) -> str:
+        """A context that the caller is on no task of is treated as new: it grants nothing and tells nothing."""
+        if given and await self._store.on_any_task(caller.id, given):
+            return given
+        return new_id()
+
+    async def _until(self, task_id: str, after: int, is_last: Callable[[Event], bool]) -> Event | None:
+        async with self.follow(task_id, after) as items:
+            async for item in items:
+                if isinstance(item, Event) and is_last(item):
+                    return item
+        raise Unavailable("this gateway is stopping")
+
+
+def _delivery(
+    caller: Sender, message: Json, task_id: str, context_id: str, new_task: NewTask | None = None
+) -> Delivery:
+    filled = {**message, "taskId": task_id, "contextId": context_id}
+    return Delivery(sender=caller, message=json.dumps(filled, ensure_ascii=False), new_task=new_task)
+
+
+def _idempotency_key(message: Json) -> str | None:
+    try:
+        return stream.read(message.get("metadata")).idempotency_key
+    except ValidationError as error:
+        field = ".".join(str(step) for step in error.errors()[0]["loc"])
+        raise InvalidInput("invalid_params", f"message.metadata.{stream.KEY}.{field}", "is malformed") from None

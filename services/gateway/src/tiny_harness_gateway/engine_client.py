@@ -1,0 +1,162 @@
+"""Takes inputs to the engine: A2A calls become workflow updates and signals here, and nowhere else."""
+
+import asyncio
+from collections.abc import Awaitable
+from datetime import timedelta
+from typing import Any, Final, Protocol, TypeVar
+
+from temporalio.client import (
+    Client,
+    WithStartWorkflowOperation,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from tiny_harness import contracts
+from tiny_harness.contracts import Cancel, Delivery, Receipt, StartTask
+from tiny_harness.errors import HarnessError, Unavailable, unpack
+
+T = TypeVar("T")
+
+DEADLINE: Final = timedelta(seconds=10)
+STARTS_AT_ONCE: Final = 16
+"""More at a time only makes Temporal time out: the rest wait here, at the same throughput."""
+
+_BUSY: Final = frozenset(
+    {
+        RPCStatusCode.RESOURCE_EXHAUSTED,
+        RPCStatusCode.FAILED_PRECONDITION,
+        RPCStatusCode.UNAVAILABLE,
+        RPCStatusCode.DEADLINE_EXCEEDED,
+        RPCStatusCode.CANCELLED,
+        RPCStatusCode.ABORTED,
+    }
+)
+
+
+class EngineClient(Protocol):
+    """The engine, as the gateway needs it."""
+
+    async def deliver(self, task_id: str, delivery: Delivery) -> Receipt:
+        """Take a message to its task.
+
+        Raises:
+            HarnessError: The task refused it.
+            Unavailable: No answer in time. The message may be in: send the same message id again.
+        """
+        ...
+
+    async def cancel(self, task_id: str, cancel: Cancel) -> None:
+        """Ask a task to end; answered by its state in the store.
+
+        Raises:
+            Unavailable: Temporal does not answer.
+        """
+        ...
+
+
+class TemporalEngineClient:
+    """Reaches the engine through Temporal."""
+
+    def __init__(self, temporal: Client, task_queue: str) -> None:
+        self._temporal = temporal
+        self._task_queue = task_queue
+        self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
+
+    async def deliver(self, task_id: str, delivery: Delivery) -> Receipt:
+        message_id = contracts.delivery_message_id(delivery)
+        update_id = contracts.update_id(delivery.sender.id, message_id)
+        if delivery.new_task is not None:
+            start = StartTask(task_id=task_id, first=delivery)
+            try:
+                return await self._start_and_update(start, delivery, update_id)
+            except WorkflowAlreadyStartedError:
+                # The same first message again, after its task's run was closed and is to be opened anew by the store.
+                return await self._update_after_start(task_id, delivery, update_id)
+        try:
+            return await self._update(task_id, delivery, update_id)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return await self._update_after_start(task_id, delivery, update_id)
+
+    async def cancel(self, task_id: str, cancel: Cancel) -> None:
+        await _bounded(
+            self._temporal.start_workflow(
+                contracts.TASK_WORKFLOW,
+                StartTask(task_id=task_id),
+                **self._options(task_id, WorkflowIDReusePolicy.ALLOW_DUPLICATE),
+                start_signal=contracts.CANCEL,
+                start_signal_args=[cancel],
+                rpc_timeout=DEADLINE,
+            )
+        )
+
+    async def _start_and_update(self, start: StartTask, delivery: Delivery, update_id: str) -> Receipt:
+        operation: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
+            contracts.TASK_WORKFLOW, start, **self._options(start.task_id, WorkflowIDReusePolicy.REJECT_DUPLICATE)
+        )
+        async with self._starts:
+            return await _bounded(
+                self._temporal.execute_update_with_start_workflow(
+                    contracts.DELIVER,
+                    delivery,
+                    start_workflow_operation=operation,
+                    id=update_id,
+                    result_type=Receipt,
+                    rpc_timeout=DEADLINE,
+                )
+            )
+
+    async def _update(self, task_id: str, delivery: Delivery, update_id: str) -> Receipt:
+        handle = self._temporal.get_workflow_handle(contracts.workflow_id(task_id))
+        return await _bounded(
+            handle.execute_update(contracts.DELIVER, delivery, id=update_id, result_type=Receipt, rpc_timeout=DEADLINE)
+        )
+
+    async def _update_after_start(self, task_id: str, delivery: Delivery, update_id: str) -> Receipt:
+        """The store says that the task is open, Temporal has no run of it: start one and try once more."""
+        await _bounded(
+            self._temporal.start_workflow(
+                contracts.TASK_WORKFLOW,
+                StartTask(task_id=task_id),
+                **self._options(task_id, WorkflowIDReusePolicy.ALLOW_DUPLICATE),
+                rpc_timeout=DEADLINE,
+            )
+        )
+        try:
+            return await self._update(task_id, delivery, update_id)
+        except RPCError as error:
+            raise Unavailable("the task is being opened again") from error
+
+    def _options(self, task_id: str, reuse: WorkflowIDReusePolicy) -> dict[str, Any]:
+        return {
+            "id": contracts.workflow_id(task_id),
+            "task_queue": self._task_queue,
+            "id_conflict_policy": WorkflowIDConflictPolicy.USE_EXISTING,
+            "id_reuse_policy": reuse,
+        }
+
+
+async def _bounded(call: Awaitable[T]) -> T:
+    """Await a call to Temporal within the deadline; failures come out as our errors, NOT_FOUND as it is."""
+    try:
+        async with asyncio.timeout(DEADLINE.total_seconds()):
+            return await call
+    except WorkflowUpdateFailedError as error:
+        cause = error.cause
+        if isinstance(cause, ApplicationError) and cause.details:
+            raise unpack(cause.type or "", cause.details[0]) from error
+        # A run that closed under the update (it ended, or went on as a new run): the same message finds the next one.
+        raise Unavailable("the task was busy closing a run") from error
+    except (WorkflowUpdateRPCTimeoutOrCancelledError, TimeoutError) as error:
+        raise Unavailable("the engine did not answer in time") from error
+    except RPCError as error:
+        if error.status in _BUSY:
+            raise Unavailable("the engine cannot answer now") from error
+        if error.status is RPCStatusCode.NOT_FOUND:
+            raise
+        raise HarnessError from error

@@ -1,0 +1,41 @@
+"""Is this gateway alive, and can it do its work?"""
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from tiny_harness.errors import Unavailable
+from tiny_harness.store import Store
+
+
+class Health:
+    """`/healthz` and `/readyz`."""
+
+    def __init__(self, store: Store, temporal: Client | None) -> None:
+        self._store = store
+        self._temporal = temporal
+
+    async def alive(self, _request: Request) -> Response:
+        """Answer 200: the process serves."""
+        return JSONResponse({"status": "ok"})
+
+    async def ready(self, _request: Request) -> Response:
+        """Answer 200 if store and Temporal answer, else 503 with what does not."""
+        checks = {"store": await self._store_answers(), "temporal": await self._temporal_answers()}
+        return JSONResponse(checks, 200 if all(checks.values()) else 503)
+
+    async def _store_answers(self) -> bool:
+        try:
+            await self._store.heads(["-"])
+        except Unavailable:
+            return False
+        return True
+
+    async def _temporal_answers(self) -> bool:
+        if self._temporal is None:
+            return True
+        try:
+            return await self._temporal.service_client.check_health()
+        except RPCError:
+            return False

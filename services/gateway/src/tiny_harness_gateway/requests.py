@@ -1,0 +1,110 @@
+"""Reads A2A requests: what the SDK's parser lets through and a gateway must not. Pure.
+
+Works around the A2A SDK 1.3: no version header means 0.3 and any 1.x passes, unknown enum values are ignored.
+"""
+
+import base64
+import json
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from a2a.types import ListTasksRequest, Message, TaskState
+from a2a.utils.errors import VersionNotSupportedError
+from google.protobuf.json_format import MessageToDict
+from starlette.requests import Request
+
+from tiny_harness import states
+from tiny_harness.errors import InvalidInput
+from tiny_harness.ext import stream
+from tiny_harness.store import TaskQuery
+from tiny_harness_gateway.views import DEFAULT_HISTORY, MAX_HISTORY
+
+VERSION: Final = "1.0"
+
+
+def check_version(request: Request) -> None:
+    """Let A2A 1.0 pass, named in the header or in the query.
+
+    Raises:
+        VersionNotSupportedError: Another version, or none, which means 0.3 (A2A 1.0 §3.6.1).
+    """
+    given = request.headers.get("a2a-version") or request.query_params.get("A2A-Version") or "0.3"
+    if given != VERSION:
+        raise VersionNotSupportedError(message=f"A2A version {given!r} is not served here; send A2A-Version: {VERSION}")
+
+
+def check_status_filter(value: Any) -> None:
+    """Refuse a status that A2A does not have."""
+    names = [value.name for value in TaskState.DESCRIPTOR.values]
+    if value not in (None, "", *names, *range(len(names))):
+        raise InvalidInput("invalid_params", "status", f"is none of {', '.join(names)}")
+
+
+def message_json(message: Message) -> dict[str, Any]:
+    """Give a message as the JSON that is stored."""
+    return MessageToDict(message)
+
+
+def refuse_tenant(tenant: str) -> None:
+    """Nothing here has tenants; a request for one is not served as if it had none."""
+    if tenant:
+        raise InvalidInput("invalid_params", "tenant", "this harness has no tenants")
+
+
+def history_length(holder: Any, default: int = DEFAULT_HISTORY) -> int:
+    """Read how many messages of history a request wants."""
+    if not holder.HasField("history_length"):
+        return default
+    if holder.history_length < 0:
+        raise InvalidInput("invalid_params", "historyLength", "must not be negative")
+    return min(holder.history_length, MAX_HISTORY)
+
+
+def wants_deltas(requested_extensions: set[str]) -> bool:
+    """Whether a stream's client activated the extension that deltas come with."""
+    return stream.URI in requested_extensions
+
+
+def read_cursor(request: Request) -> int | None:
+    """Read the number of the last event that a client has.
+
+    Raises:
+        InvalidInput: `invalid_cursor`.
+    """
+    given = request.headers.get("last-event-id")
+    if given is None:
+        return None
+    if not given.isascii() or not given.isdecimal() or len(given) > 9:
+        raise InvalidInput("invalid_cursor", "Last-Event-ID", "is no event number of this harness")
+    return int(given)
+
+
+def task_query(request: ListTasksRequest, participant_id: str) -> TaskQuery:
+    """Read which tasks a list is to show."""
+    size = request.page_size if request.HasField("page_size") else 50
+    if not 1 <= size <= 100:
+        raise InvalidInput("invalid_params", "pageSize", "must be from 1 to 100")
+    since = None
+    if request.HasField("status_timestamp_after"):
+        since = request.status_timestamp_after.ToDatetime(tzinfo=UTC)
+    return TaskQuery(
+        participant_id=participant_id,
+        context_id=request.context_id or None,
+        state=states.TaskState(TaskState.Name(request.status)) if request.status else None,
+        updated_after=since,
+        limit=size,
+        after=_read_page_token(request.page_token) if request.page_token else None,
+    )
+
+
+def page_token(updated_at: datetime, task_id: str) -> str:
+    """Name the place after a task in a list."""
+    return base64.urlsafe_b64encode(json.dumps([updated_at.isoformat(), task_id]).encode()).decode()
+
+
+def _read_page_token(token: str) -> tuple[datetime, str]:
+    try:
+        at, task_id = json.loads(base64.urlsafe_b64decode(token.encode()))
+        return datetime.fromisoformat(at), str(task_id)
+    except (ValueError, TypeError):
+        raise InvalidInput("invalid_params", "pageToken", "is none of this harness") from None

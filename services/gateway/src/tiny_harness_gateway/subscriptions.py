@@ -1,0 +1,161 @@
+"""Follows tasks for all streams of this process: the store is the truth, the bus only says that there is more.
+
+One connection to the bus. Each feed has a cursor: it replays the store from there, then follows the bus, drops what it
+has and fills a jump in the numbers from the store. So no event is lost, repeated or reordered, whatever the bus does.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from tiny_harness.bus import Bus, BusReader, Frame, Lagged
+from tiny_harness.events import Event
+from tiny_harness.store import Store
+
+MAX_WAITING: Final = 1_000
+"""Frames that may wait for one reader; past that it reads the store again when it gets to it."""
+PAGE: Final = 200
+REPLAYS_AT_ONCE: Final = 64
+CHECK_INTERVAL_S: Final = 15.0
+"""How often all cursors are compared with the store, in case the bus lost something."""
+
+
+class Subscriptions:
+    """All feeds of this process. Open with `running`."""
+
+    def __init__(self, store: Store, bus: Bus) -> None:
+        self._store = store
+        self._bus = bus
+        self._reader: BusReader | None = None
+        self._feeds: defaultdict[str, set[Feed]] = defaultdict(set)
+        self._replays = asyncio.Semaphore(REPLAYS_AT_ONCE)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Follow the bus while the block runs; at its end all feeds end."""
+        async with self._bus.open_reader() as reader, asyncio.TaskGroup() as group:
+            self._reader = reader
+            tasks = [group.create_task(self._follow(reader)), group.create_task(self._check())]
+            try:
+                yield
+            finally:
+                self.close_feeds()
+                for task in tasks:
+                    task.cancel()
+
+    def close_feeds(self) -> None:
+        """End all feeds cleanly, so that their clients resume elsewhere."""
+        for feed in [feed for feeds in self._feeds.values() for feed in feeds]:
+            feed.close()
+
+    @asynccontextmanager
+    async def follow(self, task_id: str, after: int, *, deltas: bool = False) -> AsyncGenerator["Feed"]:
+        """Open a feed of the events with `seq > after`, and of deltas if wanted."""
+        if self._reader is None:
+            raise RuntimeError("subscriptions are not running")
+        feed = Feed(self._store, self._replays, task_id, after, deltas)
+        self._feeds[task_id].add(feed)
+        await self._reader.watch(task_id)
+        try:
+            yield feed
+        finally:
+            await self._reader.unwatch(task_id)
+            self._feeds[task_id].discard(feed)
+            if not self._feeds[task_id]:
+                del self._feeds[task_id]
+
+    async def _follow(self, reader: BusReader) -> None:
+        async for frame in reader.frames():
+            if isinstance(frame, Lagged):
+                for feeds in self._feeds.values():
+                    for feed in feeds:
+                        feed.wake()
+            else:
+                for feed in self._feeds.get(frame.task_id, ()):
+                    feed.offer(frame)
+
+    async def _check(self) -> None:
+        while True:
+            await asyncio.sleep(CHECK_INTERVAL_S)
+            if not self._feeds:
+                continue
+            heads = await self._store.heads(list(self._feeds))
+            for task_id, head in heads.items():
+                for feed in self._feeds.get(task_id, ()):
+                    if feed.cursor < head:
+                        feed.wake()
+
+
+class Feed:
+    """One reader's view of one task: an async iterator of events and deltas, in order."""
+
+    def __init__(self, store: Store, replays: asyncio.Semaphore, task_id: str, after: int, deltas: bool) -> None:
+        self.cursor = after
+        """Number of the last event that was given out."""
+        self._store = store
+        self._replays = replays
+        self._task_id = task_id
+        self._deltas = deltas
+        self._is_behind = True
+        self._is_closed = False
+        self._waiting: list[Frame] = []
+        self._news = asyncio.Event()
+
+    def offer(self, frame: Frame) -> None:
+        """Take a frame from the bus."""
+        if frame.seq is None and not self._deltas:
+            return
+        if len(self._waiting) >= MAX_WAITING:
+            self._waiting.clear()
+            self._is_behind = True
+        else:
+            self._waiting.append(frame)
+        self._news.set()
+
+    def wake(self) -> None:
+        """Look at the store once."""
+        self._is_behind = True
+        self._news.set()
+
+    def close(self) -> None:
+        """End the iteration."""
+        self._is_closed = True
+        self._news.set()
+
+    async def items(self) -> AsyncGenerator[Event | Frame]:
+        """Yield events, and deltas as frames without a number."""
+        while not self._is_closed:
+            if self._is_behind:
+                async for event in self._replay():
+                    yield event
+            elif self._waiting:
+                item = self._take(self._waiting.pop(0))
+                if item is not None:
+                    yield item
+            else:
+                self._news.clear()
+                await self._news.wait()
+
+    def _take(self, frame: Frame) -> Frame | Event | None:
+        if frame.seq is None:
+            return frame
+        if frame.seq <= self.cursor:
+            return None
+        if frame.seq > self.cursor + 1 or frame.kind is None:
+            self._is_behind = True
+            return None
+        self.cursor = frame.seq
+        return Event(frame.task_id, frame.seq, "", frame.kind, frame.payload)
+
+    async def _replay(self) -> AsyncGenerator[Event]:
+        self._is_behind = False
+        while not self._is_closed:
+            async with self._replays:
+                page = await self._store.events(self._task_id, self.cursor, PAGE)
+            for event in page:
+                self.cursor = event.seq
+                yield event
+            if len(page) < PAGE:
+                return

@@ -1,0 +1,85 @@
+"""A task as A2A shows it, put together from its record and its events. Pure."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tiny_harness.events import Event
+from tiny_harness.ext import status, stream, task
+from tiny_harness.ext.task import TaskData
+from tiny_harness.store import TaskRecord
+
+Json = dict[str, Any]
+
+DEFAULT_HISTORY: Final = 100
+MAX_HISTORY: Final = 1_000
+
+
+def task_view(record: TaskRecord, events: Sequence[Event], history_length: int) -> Json:
+    """Show a task as it was at the last of the given events.
+
+    Args:
+        record: The task; its words and participants are shown as they are now.
+        events: Its last events, in order, at least one.
+        history_length: How many of its last messages to show.
+    """
+    last = events[-1]
+    body = _body(json.loads(last.payload))
+    snapshot = record.snapshot
+    text = TaskData.model_validate_json(record.text)
+    data = text.model_copy(update={"participants": snapshot.participants, "lifecycle": snapshot.lifecycle})
+    metadata: Json = {
+        task.KEY: data.model_dump(mode="json", exclude_none=True),
+        stream.KEY: {"seq": last.seq},
+    }
+    why = body.get("metadata", {}).get(status.KEY)
+    if why is not None:
+        metadata[status.KEY] = why
+    shown: Json = {
+        "id": snapshot.task_id,
+        "contextId": snapshot.context_id,
+        "status": body["status"],
+        "metadata": metadata,
+    }
+    history = messages(events)[-history_length:] if history_length else []
+    if history:
+        shown["history"] = history
+    return shown
+
+
+def messages(events: Sequence[Event]) -> list[Json]:
+    """List the messages that events carry, oldest first: what participants said and what the agent answered."""
+    found: list[Json] = []
+    for event in events:
+        payload = json.loads(event.payload)
+        if event.kind == "task":
+            found.extend(payload["task"].get("history", ()))
+        elif event.kind == "input":
+            found.append(payload["statusUpdate"]["metadata"][stream.KEY]["received"])
+        elif event.kind == "reply":
+            found.append(payload["statusUpdate"]["status"]["message"])
+    return found
+
+
+def ends_turn_of(event: Event, message_id: str) -> bool:
+    """Whether an event ends the turn that read a message, or the whole task."""
+    if event.kind not in ("reply", "state", "task"):
+        return False
+    body = _body(json.loads(event.payload))
+    if body["status"]["state"] in _TERMINAL:
+        return True
+    return message_id in body.get("metadata", {}).get(stream.KEY, {}).get("in_reply_to", ())
+
+
+def is_terminal(event: Event) -> bool:
+    """Whether a task ends with this event."""
+    return event.kind != "lost" and _body(json.loads(event.payload))["status"]["state"] in _TERMINAL
+
+
+_TERMINAL: Final = frozenset(
+    {"TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED"}
+)
+
+
+def _body(payload: Json) -> Json:
+    return payload.get("task") or payload["statusUpdate"]
