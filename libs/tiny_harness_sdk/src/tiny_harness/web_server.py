@@ -1,0 +1,79 @@
+"""Serves one app on several listeners, with signals left to whoever owns the process."""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+from starlette.applications import Starlette
+
+from tiny_harness.errors import ConfigError
+
+DRAIN_TIMEOUT_S: Final = 30
+"""How long calls in flight may take when the server stops. Streams are told to end at once."""
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_up = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.is_up.set()
+
+
+@asynccontextmanager
+async def serving(app: Starlette, path: Path, tcp: socket.socket | None) -> AsyncGenerator[None]:
+    """Serve an app on a Unix socket (0600), and on a bound TCP socket if given, while the block runs."""
+    listeners: list[tuple[_Server, list[socket.socket] | None]] = [(_Server(_config(app, uds=str(path))), None)]
+    if tcp is not None:
+        listeners.append((_Server(_config(app)), [tcp]))
+    async with app.router.lifespan_context(app), asyncio.TaskGroup() as group:
+        for server, sockets in listeners:
+            group.create_task(server.serve(sockets))
+        for server, _ in listeners:
+            await server.is_up.wait()
+        os.chmod(path, 0o600)
+        try:
+            yield
+        finally:
+            for server, _ in listeners:
+                server.should_exit = True
+            app.state.stop_streams()
+
+
+def bind_tcp(host: str, port: int) -> socket.socket:
+    """Bind a TCP port.
+
+    Raises:
+        ConfigError: It is in use, or not ours to use.
+    """
+    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+    except OSError as error:
+        sock.close()
+        raise ConfigError(f"{host}:{port} cannot be used ({error.strerror})", key="server.bind") from error
+    return sock
+
+
+def _config(app: Starlette, uds: str | None = None) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        uds=uds,
+        lifespan="off",  # one app, several servers: its lifespan is run once, above
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=DRAIN_TIMEOUT_S,
+        timeout_keep_alive=75,
+    )
