@@ -1,0 +1,167 @@
+"""A harness in a process of its own, to be talked to, held at a crossing, and killed."""
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import sys
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.e2e.launcher import CALLS
+from tiny_harness.ext.stream import KEY
+
+PATIENCE_S = 60
+ROOT = Path(__file__).parents[2]
+
+
+class HarnessProcess:
+    """One life of a harness over a home that outlives it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, client: httpx.AsyncClient, ready_s: float) -> None:
+        self._process = process
+        self._client = client
+        self.ready_s = ready_s
+
+    async def crossing(self) -> str:
+        """Wait for the next crossing; it is held there."""
+        assert self._process.stdout is not None
+        async with asyncio.timeout(PATIENCE_S):
+            line = await self._process.stdout.readline()
+        return line.decode().removeprefix("at ").strip()
+
+    def go(self) -> None:
+        """Let the held crossing pass."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"\n")
+
+    async def kill(self) -> None:
+        """Kill it as an operator does who is in a hurry."""
+        self._process.kill()
+        await self._process.wait()
+
+    async def stop(self) -> None:
+        """End it as systemd does."""
+        self._process.send_signal(signal.SIGTERM)
+        await self._process.wait()
+
+    async def send(self, message_id: str, text: str, task_id: str | None = None, key: str | None = None) -> str | None:
+        """Send without waiting for the turn; the task's id if the message was acknowledged, else `None`."""
+        message: dict[str, Any] = {"messageId": message_id, "role": "ROLE_USER", "parts": [{"text": text}]}
+        if task_id:
+            message["taskId"] = task_id
+        if key:
+            message["metadata"] = {KEY: {"idempotency_key": key}}
+        try:
+            answer = await self.rpc("SendMessage", message=message, configuration={"returnImmediately": True})
+        except httpx.HTTPError:
+            return None
+        return answer["result"]["task"]["id"] if "result" in answer else None
+
+    async def rpc(self, method: str, **params: Any) -> dict[str, Any]:
+        """Call a method of A2A."""
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        response = await self._client.post("/rpc", json=body, headers={"A2A-Version": "1.0"})
+        return response.json() if response.status_code == 200 else {"status": response.status_code}
+
+
+@asynccontextmanager
+async def running(home: Path, *, free: bool = True) -> AsyncGenerator[HarnessProcess]:
+    """Start a harness over a home; kill it at the end of the block if it still lives."""
+    started = time.monotonic()
+    with (home.parent / "stderr.log").open("ab") as errors:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "tests.e2e.launcher",
+            str(home),
+            *(["--free"] if free else []),
+            cwd=ROOT,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+        )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            line = (await process.stdout.readline()).decode().split()
+        assert line[:1] == ["ready"], (home.parent / "stderr.log").read_text()[-2000:]
+        transport = httpx.AsyncHTTPTransport(uds=line[1])
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=30) as client:
+            yield HarnessProcess(process, client, time.monotonic() - started)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+def children_of(home: Path) -> list[int]:
+    """List living Temporal servers that were started for a home."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdecimal() and str(home / "temporal.db") in (entry / "cmdline").read_bytes().decode():
+                found.append(int(entry.name))
+        except (OSError, UnicodeDecodeError):
+            continue
+    return found
+
+
+async def until_gone(home: Path) -> None:
+    """Wait until no Temporal server of a home lives."""
+    async with asyncio.timeout(PATIENCE_S):
+        for pid in children_of(home):
+            try:
+                handle = os.pidfd_open(pid)
+            except ProcessLookupError:
+                continue
+            gone = asyncio.Event()
+            asyncio.get_running_loop().add_reader(handle, gone.set)
+            try:
+                await gone.wait()
+            finally:
+                asyncio.get_running_loop().remove_reader(handle)
+                os.close(handle)
+
+
+class Ledger:
+    """What the store and the model's log say in the end."""
+
+    def __init__(self, home: Path) -> None:
+        connection = sqlite3.connect(home / "store.db")
+        rows = connection.execute("select task_id, seq, payload from events order by task_id, seq").fetchall()
+        states = connection.execute("select state from tasks").fetchall()
+        connection.close()
+        self.states = [state for (state,) in states]
+        self.stored: list[str] = []
+        self.answered: list[str] = []
+        self.numbers: dict[str, list[int]] = {}
+        for task_id, seq, payload in rows:
+            self.numbers.setdefault(task_id, []).append(seq)
+            event = json.loads(payload)
+            body = event.get("task") or event["statusUpdate"]
+            data = body["metadata"][KEY]
+            message = body["history"][0] if "task" in event else data.get("received")
+            if message:
+                self.stored.append(message["messageId"])
+            self.answered.extend(data.get("in_reply_to", ()))
+        calls = home / CALLS
+        self.calls = calls.read_text().splitlines() if calls.exists() else []
+
+    def repeated_steps(self) -> list[str]:
+        """Steps of one task that were asked for again after they had been recorded."""
+        seen: set[str] = set()
+        repeated: list[str] = []
+        for line in self.calls:
+            what, _, step = line.split(" ", 2)
+            if what == "recorded":
+                seen.add(step)
+            elif step in seen:
+                repeated.append(line)
+        return repeated
