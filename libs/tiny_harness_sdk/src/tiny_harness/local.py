@@ -83,6 +83,26 @@ async def running_harness(
 
 
 @asynccontextmanager
+async def running_worker(
+    settings: Settings, *, home: Path, services: Mapping[str, str] = SERVICES
+) -> AsyncGenerator[None]:
+    """Run an engine alone while the block runs, on the Temporal server that the settings name.
+
+    Raises:
+        ConfigError: Temporal or the store cannot be had.
+    """
+    from tiny_harness.bus import LocalBus
+    from tiny_harness.store import open_store
+    from tiny_harness.temporal import open_temporal
+
+    async with open_temporal(settings, run_folder(home)) as pending, open_store(settings) as store:
+        open_worker = _load(services["worker"])
+        temporal = await pending.ready()
+        async with open_worker(settings, store=store, bus=LocalBus(), temporal=temporal):
+            yield
+
+
+@asynccontextmanager
 async def open_harness(settings: Settings, *, home: Path | None) -> AsyncGenerator[Address]:
     """Attach to the live harness of a home, or host one while the block runs.
 

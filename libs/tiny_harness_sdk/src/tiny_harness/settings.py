@@ -20,7 +20,7 @@ DEFAULT_MODEL: Final = "gpt-5.4-mini"
 class Section(BaseModel):
     """Base of all sections: frozen, unknown keys refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True)
 
 
 class EmbeddedTemporal(Section):

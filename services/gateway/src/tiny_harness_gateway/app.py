@@ -1,9 +1,9 @@
 """Composes the gateway: one Starlette app over a store, a bus and the engine."""
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
 from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
 from starlette.applications import Starlette
@@ -19,24 +19,29 @@ from tiny_harness.bus import Bus
 from tiny_harness.errors import HarnessError
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store
-from tiny_harness_gateway import requests
 from tiny_harness_gateway.answers import Answers
 from tiny_harness_gateway.auth import Authenticator
-from tiny_harness_gateway.bindings import REST, JsonRpc, refusal
 from tiny_harness_gateway.card import CARD_PATH, REST_PATH, RPC_PATH, CardEndpoint, build_card
 from tiny_harness_gateway.conversations import Conversations
+from tiny_harness_gateway.endpoints import rest_endpoint, rpc_endpoint
 from tiny_harness_gateway.engine_client import EngineClient, TemporalEngineClient
 from tiny_harness_gateway.errors import plain_response
 from tiny_harness_gateway.guard import OriginGuard
 from tiny_harness_gateway.handler import CallContextBuilder, GatewayHandler
 from tiny_harness_gateway.health import Health
-from tiny_harness_gateway.limits import BodyLimit, RateLimit
+from tiny_harness_gateway.limits import BodyLimit, ContentType, RateLimit, StreamLimit
 from tiny_harness_gateway.streams import Streams
 from tiny_harness_gateway.subscriptions import Subscriptions
 
-Endpoint = Callable[[Request], Awaitable[Response]]
-
-STREAMING_METHODS: Final = frozenset({"SendStreamingMessage", "SubscribeToTask"})
+CORS_HEADERS: Final = [
+    "content-type",
+    "authorization",
+    "a2a-version",
+    "a2a-extensions",
+    "last-event-id",
+    "x-participant-id",
+    "x-participant-kind",
+]
 
 
 def create_app(
@@ -73,7 +78,7 @@ def create_app(
     app = Starlette(
         routes=_routes(settings, conversations, Health(store, temporal)),
         middleware=_middleware(settings, token),
-        exception_handlers={HTTPException: _http_error},
+        exception_handlers={HTTPException: _http_error, Exception: _http_error},
         lifespan=lifespan,
     )
     app.state.stop_streams = subscriptions.close_feeds
@@ -85,25 +90,28 @@ def _middleware(settings: Settings, token: str | None) -> list[Middleware]:
     server = settings.server
     chain = [Middleware(OriginGuard, base_url=server.url, cors_origins=server.cors_origins)]
     if server.cors_origins:
-        headers = ["content-type", "authorization", "a2a-version", "a2a-extensions", "last-event-id"]
         origins = list(server.cors_origins)
-        chain.append(Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=headers))
+        chain.append(Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=CORS_HEADERS))
     return [
         *chain,
         Middleware(BodyLimit, max_bytes=server.max_request_bytes),
         Middleware(Authenticator, settings=settings, token=token),
         Middleware(RateLimit, per_minute=server.rate_limit_per_minute),
+        Middleware(ContentType),
         Middleware(Answers),
     ]
 
 
 def _routes(settings: Settings, conversations: Conversations, health: Health) -> list[BaseRoute]:
     handler = GatewayHandler(conversations)
-    streams = Streams(conversations, settings.server.max_streams)
+    streams = Streams(conversations, StreamLimit(settings.server.max_streams))
     context = CallContextBuilder()
     [sdk_rpc] = create_jsonrpc_routes(handler, RPC_PATH, context_builder=context)
-    rpc = _rpc_endpoint(streams, sdk_rpc.endpoint)
-    rest = [
+    routes = [
+        Route(CARD_PATH, CardEndpoint(build_card(settings), time.time()).serve),
+        Route("/healthz", health.alive),
+        Route("/readyz", health.ready),
+        Route(RPC_PATH, rpc_endpoint(streams, sdk_rpc.endpoint), methods=["POST"]),
         Route(f"{REST_PATH}/message:stream", streams.rest_send, methods=["POST"]),
         Route(f"{REST_PATH}/tasks/{{id}}:subscribe", streams.rest_subscribe, methods=["GET", "POST"]),
     ]
@@ -111,69 +119,17 @@ def _routes(settings: Settings, conversations: Conversations, health: Health) ->
         # The SDK's tenant routes end in a mount that swallows whatever comes behind; nothing here has tenants.
         if isinstance(route, Route):
             methods = [method for method in route.methods or () if method != "HEAD"]
-            rest.append(Route(route.path, _checked_rest(route.endpoint), methods=methods))
-    return [
-        Route(CARD_PATH, CardEndpoint(build_card(settings), time.time()).serve),
-        Route("/healthz", health.alive),
-        Route("/readyz", health.ready),
-        Route(RPC_PATH, rpc, methods=["POST"]),
-        Route(f"{RPC_PATH}/", rpc, methods=["POST"]),
-        *rest,
-    ]
-
-
-def _rpc_endpoint(streams: Streams, sdk: Endpoint) -> Endpoint:
-    """Serve streaming methods ourselves and hand all others to the SDK."""
-
-    async def endpoint(request: Request) -> Response:
-        body = await _json_object(request)
-        if body is None or body.get("jsonrpc") != "2.0" or not isinstance(body.get("id"), str | int | None):
-            return await sdk(request)
-        if body.get("method") in STREAMING_METHODS:
-            return await streams.rpc(request, body)
-        try:
-            requests.check_version(request)
-            if body.get("method") == "ListTasks" and isinstance(body.get("params"), dict):
-                requests.check_status_filter(body["params"].get("status"))
-        except Exception as error:  # noqa: BLE001 - the edge: told as an answer of the binding, logged if unforeseen
-            return refusal(JsonRpc(body.get("id")), error)
-        return await sdk(_with_version(request))
-
-    return endpoint
-
-
-def _checked_rest(sdk: Endpoint) -> Endpoint:
-    async def endpoint(request: Request) -> Response:
-        try:
-            requests.check_version(request)
-            requests.check_status_filter(request.query_params.get("status"))
-        except Exception as error:  # noqa: BLE001 - the edge: told as an answer of the binding, logged if unforeseen
-            return refusal(REST, error)
-        return await sdk(_with_version(request))
-
-    return endpoint
-
-
-def _with_version(request: Request) -> Request:
-    """Tell the SDK in a header what the query may have said: it reads only that."""
-    if "a2a-version" in request.headers:
-        return request
-    headers = [*request.scope["headers"], (b"a2a-version", requests.VERSION.encode())]
-    return Request({**request.scope, "headers": headers}, request.receive)
-
-
-async def _json_object(request: Request) -> dict[str, Any] | None:
-    try:
-        body = await request.json()
-    except ValueError:
-        return None
-    return body if isinstance(body, dict) else None
+            endpoint = rest_endpoint(route.path.removeprefix(REST_PATH), route.endpoint)
+            routes.append(Route(route.path, endpoint, methods=methods))
+    # Each path with and without a trailing slash: clients do not follow the redirect that stands there otherwise.
+    slashed = [Route(f"{route.path}/", route.endpoint, methods=list(route.methods or ())) for route in routes]
+    return [*routes, *slashed]
 
 
 async def _http_error(_request: Request, error: Exception) -> Response:
+    """Tell what happened outside of A2A's operations: an unknown path, a wrong method, a bug."""
     if not isinstance(error, HTTPException):
         return plain_response(500, "internal", str(HarnessError()))
     headers = dict(error.headers) if error.headers else None
-    return plain_response(
-        error.status_code, "not_found" if error.status_code == 404 else "refused", error.detail, headers
-    )
+    code = "not_found" if error.status_code == 404 else "refused"
+    return plain_response(error.status_code, code, error.detail, headers)

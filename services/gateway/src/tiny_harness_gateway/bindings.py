@@ -4,9 +4,10 @@ import json
 import logging
 from typing import Any, Final, Protocol
 
+from a2a.server.jsonrpc_models import JSONParseError as JSONRPCParseError
 from a2a.server.request_handlers.response_helpers import build_error_response
 from a2a.utils.error_handlers import build_rest_error_payload
-from a2a.utils.errors import A2AError
+from a2a.utils.errors import A2AError, InvalidRequestError, JSONParseError
 from starlette.responses import JSONResponse, Response
 
 from tiny_harness.errors import DiskFull, HarnessError, Unavailable
@@ -38,6 +39,8 @@ class JsonRpc:
         return f"{_cursor(seq)}data: {self._head}{payload}}}\n\n".encode()
 
     def refuse(self, error: A2AError) -> Response:
+        if isinstance(error, JSONParseError):  # has no ErrorInfo: nothing of A2A was read yet
+            return JSONResponse(build_error_response(None, JSONRPCParseError(message=error.message)))
         return JSONResponse(build_error_response(self._request_id, error))
 
 
@@ -48,6 +51,8 @@ class Rest:
         return f"{_cursor(seq)}data: {payload}\n\n".encode()
 
     def refuse(self, error: A2AError) -> Response:
+        if isinstance(error, JSONParseError):  # JSON-RPC's alone; REST says that the request is malformed
+            error = InvalidRequestError(message=error.message)
         payload = build_rest_error_payload(error)
         return JSONResponse(payload, payload["error"]["code"])
 
@@ -63,7 +68,7 @@ def refusal(binding: Binding, error: Exception) -> Response:
         return http_response(error)
     if isinstance(error, HarnessError):
         return binding.refuse(to_a2a(error))
-    log.error("a streaming call failed", exc_info=error)
+    log.error("a call failed", exc_info=error)
     return binding.refuse(to_a2a(HarnessError()))
 
 

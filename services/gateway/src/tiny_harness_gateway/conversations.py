@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pydantic import ValidationError
@@ -22,13 +22,15 @@ from tiny_harness.settings import Settings
 from tiny_harness.store import Store, TaskQuery, TaskRecord
 from tiny_harness_gateway.engine_client import EngineClient
 from tiny_harness_gateway.subscriptions import Subscriptions
-from tiny_harness_gateway.views import Json, ends_turn_of, is_terminal, task_view
+from tiny_harness_gateway.views import SPOKEN, Json, ends_turn_of, is_terminal, task_view
 
 MIN_FREE_BYTES: Final = 100_000_000
 TURN_PATIENCE_S: Final = 600.0
 """How long a blocking send waits for its turn; then it answers the task as it stands."""
 CANCEL_PATIENCE_S: Final = 10.0
-
+MAX_REFERENCES: Final = 100
+MIN_PAGE: Final = 100
+"""Events to read at least when messages are looked for further back: between them may stand many without words."""
 
 Items = AsyncGenerator[Event | Frame]
 
@@ -63,14 +65,14 @@ class Conversations:
 
     async def send(self, caller: Sender, message: Json) -> Sent:
         """Take a message to its task, or start one with it."""
+        task_id = message.get("taskId")
+        record = await self.record(caller, task_id, "send a message") if task_id else None
         intake = read_message(message)
+        await self._check_references(caller, message.get("referenceTaskIds", ()))
         free = self._store.free_bytes()
         if free < MIN_FREE_BYTES:
             raise DiskFull(free)
-        for task_id in message.get("referenceTaskIds", ()):
-            await self.record(caller, task_id)
-        if message.get("taskId"):
-            record = await self.record(caller, message["taskId"])
+        if record is not None:
             return await self._send_to(caller, record, message, intake)
         return await self._send_first(caller, message, intake)
 
@@ -92,17 +94,15 @@ class Conversations:
 
     async def view(self, record: TaskRecord, history_length: int, at: int | None = None) -> Json:
         """Show a task, as it is or as it was at an event."""
-        task_id = record.snapshot.task_id
-        wanted = max(1, 2 * history_length + 1 if history_length else 1)
-        events = await self._store.words(task_id, wanted, None if at is None else at + 1)
+        events = await self._last_events(record.snapshot.task_id, history_length, None if at is None else at + 1)
         return task_view(record, events, history_length)
 
     async def list_views(self, query: TaskQuery, history_length: int) -> tuple[list[Json], int, TaskRecord | None]:
         """List a participant's tasks: the views, how many there are, and the last record if there are more."""
-        page = await self._store.list_tasks(query)
-        views = [await self.view(record, history_length) for record in page.tasks]
-        more = page.tasks[-1] if len(page.tasks) == query.limit else None
-        return views, page.total, more
+        page = await self._store.list_tasks(replace(query, limit=query.limit + 1))
+        shown = page.tasks[: query.limit]
+        views = [await self.view(record, history_length) for record in shown]
+        return views, page.total, shown[-1] if len(page.tasks) > query.limit else None
 
     async def cancel(self, caller: Sender, task_id: str) -> TaskRecord:
         """End a task as CANCELED; answers once it is, whatever it was doing."""
@@ -114,8 +114,8 @@ class Conversations:
             async with asyncio.timeout(CANCEL_PATIENCE_S):
                 await self._engine.cancel(task_id, Cancel(requested_by=caller.id))
                 await self._until(task_id, record.snapshot.head, is_terminal)
-        except TimeoutError:
-            raise Unavailable("the task has not answered the cancel yet; the cancel stands") from None
+        except (TimeoutError, Unavailable) as error:
+            raise Unavailable("the task has not answered the cancel yet; the cancel stands") from error
         ended = await self.record(caller, task_id)
         if ended.snapshot.state.word != "CANCELED":
             raise TaskNotCancelable(task_id, ended.snapshot.state.word)
@@ -166,6 +166,26 @@ class Conversations:
         if given and await self._store.on_any_task(caller.id, given):
             return given
         return new_id()
+
+    async def _check_references(self, caller: Sender, task_ids: Sequence[str]) -> None:
+        if len(task_ids) > MAX_REFERENCES:
+            raise InvalidInput("invalid_params", "message.referenceTaskIds", f"at most {MAX_REFERENCES} are allowed")
+        for task_id in task_ids:
+            await self.record(caller, task_id)
+
+    async def _last_events(self, task_id: str, message_count: int, before: int | None) -> list[Event]:
+        """Read back until so many messages are found, or the task's start; at least the last event."""
+        found: list[Event] = []
+        missing, size = message_count, max(1, message_count)
+        while True:
+            page = await self._store.words(task_id, size, before)
+            found = [*page, *found]
+            missing -= sum(event.kind in SPOKEN for event in page)
+            if not found:
+                raise TaskNotFound(task_id)  # purged in the meantime
+            if missing <= 0 or not page or page[0].seq == 1:
+                return found
+            before, size = page[0].seq, max(missing, MIN_PAGE)
 
     async def _until(self, task_id: str, after: int, is_last: Callable[[Event], bool]) -> Event | None:
         async with self.follow(task_id, after) as items:

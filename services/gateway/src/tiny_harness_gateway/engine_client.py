@@ -1,6 +1,7 @@
 """Takes inputs to the engine: A2A calls become workflow updates and signals here, and nowhere else."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable
 from datetime import timedelta
 from typing import Any, Final, Protocol, TypeVar
@@ -21,6 +22,8 @@ from tiny_harness.errors import HarnessError, Unavailable, unpack
 
 T = TypeVar("T")
 
+log = logging.getLogger(__name__)
+
 DEADLINE: Final = timedelta(seconds=10)
 STARTS_AT_ONCE: Final = 16
 """More at a time only makes Temporal time out: the rest wait here, at the same throughput."""
@@ -35,6 +38,10 @@ _BUSY: Final = frozenset(
         RPCStatusCode.ABORTED,
     }
 )
+
+
+class _NoRun(Exception):
+    """Temporal has no open run of the task."""
 
 
 class EngineClient(Protocol):
@@ -70,20 +77,16 @@ class TemporalEngineClient:
         message_id = contracts.delivery_message_id(delivery)
         update_id = contracts.update_id(delivery.sender.id, message_id)
         if delivery.new_task is not None:
-            start = StartTask(task_id=task_id, first=delivery)
-            try:
-                return await self._start_and_update(start, delivery, update_id)
-            except WorkflowAlreadyStartedError:
-                # The same first message again, after its task's run was closed and is to be opened anew by the store.
-                return await self._update_after_start(task_id, delivery, update_id)
+            return await self._deliver_first(StartTask(task_id=task_id, first=delivery), delivery, update_id)
         try:
             return await self._update(task_id, delivery, update_id)
-        except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:
-                raise
-            return await self._update_after_start(task_id, delivery, update_id)
+        except _NoRun:
+            # The store says that the task is open: a new run takes it up from there.
+            start = StartTask(task_id=task_id)
+            return await self._start_and_update(start, delivery, update_id, WorkflowIDReusePolicy.ALLOW_DUPLICATE)
 
     async def cancel(self, task_id: str, cancel: Cancel) -> None:
+        # A signal with a start: a task that has no run gets one. The run of a task that has ended ends at once.
         await _bounded(
             self._temporal.start_workflow(
                 contracts.TASK_WORKFLOW,
@@ -95,9 +98,18 @@ class TemporalEngineClient:
             )
         )
 
-    async def _start_and_update(self, start: StartTask, delivery: Delivery, update_id: str) -> Receipt:
+    async def _deliver_first(self, start: StartTask, delivery: Delivery, update_id: str) -> Receipt:
+        try:
+            return await self._start_and_update(start, delivery, update_id, WorkflowIDReusePolicy.REJECT_DUPLICATE)
+        except WorkflowAlreadyStartedError:
+            # An idempotency key whose first message was refused: that run is closed, and the store has no such task.
+            return await self._start_and_update(start, delivery, update_id, WorkflowIDReusePolicy.ALLOW_DUPLICATE)
+
+    async def _start_and_update(
+        self, start: StartTask, delivery: Delivery, update_id: str, reuse: WorkflowIDReusePolicy
+    ) -> Receipt:
         operation: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
-            contracts.TASK_WORKFLOW, start, **self._options(start.task_id, WorkflowIDReusePolicy.REJECT_DUPLICATE)
+            contracts.TASK_WORKFLOW, start, **self._options(start.task_id, reuse)
         )
         async with self._starts:
             return await _bounded(
@@ -117,21 +129,6 @@ class TemporalEngineClient:
             handle.execute_update(contracts.DELIVER, delivery, id=update_id, result_type=Receipt, rpc_timeout=DEADLINE)
         )
 
-    async def _update_after_start(self, task_id: str, delivery: Delivery, update_id: str) -> Receipt:
-        """The store says that the task is open, Temporal has no run of it: start one and try once more."""
-        await _bounded(
-            self._temporal.start_workflow(
-                contracts.TASK_WORKFLOW,
-                StartTask(task_id=task_id),
-                **self._options(task_id, WorkflowIDReusePolicy.ALLOW_DUPLICATE),
-                rpc_timeout=DEADLINE,
-            )
-        )
-        try:
-            return await self._update(task_id, delivery, update_id)
-        except RPCError as error:
-            raise Unavailable("the task is being opened again") from error
-
     def _options(self, task_id: str, reuse: WorkflowIDReusePolicy) -> dict[str, Any]:
         return {
             "id": contracts.workflow_id(task_id),
@@ -142,7 +139,7 @@ class TemporalEngineClient:
 
 
 async def _bounded(call: Awaitable[T]) -> T:
-    """Await a call to Temporal within the deadline; failures come out as our errors, NOT_FOUND as it is."""
+    """Await a call to Temporal within the deadline; failures come out as our errors, or as `_NoRun`."""
     try:
         async with asyncio.timeout(DEADLINE.total_seconds()):
             return await call
@@ -158,5 +155,6 @@ async def _bounded(call: Awaitable[T]) -> T:
         if error.status in _BUSY:
             raise Unavailable("the engine cannot answer now") from error
         if error.status is RPCStatusCode.NOT_FOUND:
-            raise
+            raise _NoRun from error
+        log.exception("Temporal refused a call")
         raise HarnessError from error

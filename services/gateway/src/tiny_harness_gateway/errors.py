@@ -38,10 +38,10 @@ REFUSAL: Final = "tiny_harness.refusal"
 
 
 def to_a2a(error: HarnessError) -> a2a.A2AError:
-    """Translate an error; what only HTTP can say becomes an internal error here, see `refuse_in`."""
+    """Translate an error; what is not in the table becomes an internal error of fixed words, see `refuse_in`."""
     make = _TABLE.get(type(error))
     if make is None:
-        return a2a.InternalError(message=str(error))
+        return a2a.InternalError(message=str(HarnessError()))
     return make(message=str(error), data=_metadata(error))
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import Final
 
@@ -14,6 +14,8 @@ PING_INTERVAL_S: Final = 3.0
 """The official Python client gives a silent stream up after 5 s."""
 SEND_TIMEOUT_S: Final = 20.0
 """A reader that takes nothing for so long is closed alone; it resumes from its cursor."""
+RETRY_MS: Final = (500, 5_000)
+"""Between these a client waits before it reconnects, so that not all come back at once."""
 
 log = logging.getLogger(__name__)
 
@@ -24,34 +26,48 @@ class EventStream(Response):
     Ends with the chunks, with the client, or when the client takes nothing any more.
     """
 
-    def __init__(self, chunks: AsyncGenerator[bytes]) -> None:
+    def __init__(self, chunks: AsyncGenerator[bytes], on_end: Callable[[], None]) -> None:
+        """`on_end` is called once, when the stream is over."""
         super().__init__(
             media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         )
         del self.headers["content-length"]
         self._chunks = chunks
+        self._on_end = on_end
         self._turn = asyncio.Lock()  # pings and chunks are whole each, against one another
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        tasks = [asyncio.create_task(work) for work in (self._pump(send), self._ping(send), _until_gone(receive))]
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            is_alive = await self._run(receive, send)
+        finally:
+            await self._chunks.aclose()
+            self._on_end()
+        if is_alive:
+            with suppress(OSError, TimeoutError):
+                await self._write(send, b"", more=False)
+
+    async def _run(self, receive: Receive, send: Send) -> bool:
+        """Stream until the first of chunks, pings and client ends; false if the client takes no more."""
+        pump = asyncio.create_task(self._pump(send))
+        tasks = [pump, asyncio.create_task(self._ping(send)), asyncio.create_task(_until_gone(receive))]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await self._chunks.aclose()
-        with suppress(OSError, TimeoutError):
-            await self._write(send, b"", more=False)
+            results = await asyncio.gather(*tasks, return_exceptions=True)
+        return not any(isinstance(result, (OSError, TimeoutError)) for result in results)
 
     async def _pump(self, send: Send) -> None:
-        await self._write(send, f"retry: {random.randint(500, 5000)}\n\n".encode())
+        retry = f"retry: {random.randint(*RETRY_MS)}\n".encode()
         try:
             async for chunk in self._chunks:
-                await self._write(send, chunk)
+                await self._write(send, retry + chunk)
+                retry = b""
         except TimeoutError:
             log.info("a reader took nothing for %s s; its stream is closed", SEND_TIMEOUT_S)
+            raise
         except Exception:
             log.exception("a stream broke")
 

@@ -17,8 +17,9 @@ class OriginGuard:
 
     def __init__(self, app: ASGIApp, base_url: str, cors_origins: Iterable[str]) -> None:
         self._app = app
-        self._hosts = LOOPBACK_NAMES | {_name(urlsplit(base_url).netloc)}
-        self._origins = {base_url, *(origin.rstrip("/") for origin in cors_origins)}
+        base = urlsplit(base_url)
+        self._hosts = LOOPBACK_NAMES | {_name(base.netloc)}
+        self._origins = {f"{base.scheme}://{base.netloc}", *(origin.rstrip("/") for origin in cors_origins)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

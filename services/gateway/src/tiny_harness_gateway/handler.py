@@ -63,7 +63,7 @@ class GatewayHandler(RequestHandler):
         """SendMessage (A2A 1.0 §3.1.1): follows the turn that reads the message, unless told to return at once."""
         with translated(params, context) as caller:
             shown = requests.history_length(params.configuration)
-            sent = await self._conversations.send(caller, requests.message_json(params.message))
+            sent = await self._conversations.send(caller, requests.message_json(params))
             if not params.configuration.return_immediately:
                 await self._conversations.wait_for_turn(sent)
             return await self._task(caller, sent.task_id, shown)
@@ -123,8 +123,8 @@ class GatewayHandler(RequestHandler):
         raise errors.PushNotificationNotSupportedError
 
     async def on_get_extended_agent_card(self, params: Any, context: ServerCallContext) -> a2a.AgentCard:
-        """There is no extended card."""
-        raise errors.ExtendedAgentCardNotConfiguredError
+        """There is no extended card, and the card says so."""
+        raise errors.UnsupportedOperationError(message="this harness has no extended agent card")
 
     async def _task(self, caller: Sender, task_id: str, history_length: int) -> a2a.Task:
         record = await self._conversations.record(caller, task_id)

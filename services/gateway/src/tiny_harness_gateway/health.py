@@ -1,5 +1,8 @@
 """Is this gateway alive, and can it do its work?"""
 
+from datetime import timedelta
+from typing import Final
+
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from temporalio.client import Client
@@ -7,6 +10,9 @@ from temporalio.service import RPCError
 
 from tiny_harness.errors import Unavailable
 from tiny_harness.store import Store
+
+TEMPORAL_PATIENCE: Final = timedelta(seconds=2)
+"""Less than the patience of whoever probes."""
 
 
 class Health:
@@ -36,6 +42,6 @@ class Health:
         if self._temporal is None:
             return True
         try:
-            return await self._temporal.service_client.check_health()
+            return await self._temporal.service_client.check_health(timeout=TEMPORAL_PATIENCE)
         except RPCError:
             return False

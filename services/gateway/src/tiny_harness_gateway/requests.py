@@ -1,16 +1,18 @@
 """Reads A2A requests: what the SDK's parser lets through and a gateway must not. Pure.
 
-Works around the A2A SDK 1.3: no version header means 0.3 and any 1.x passes, unknown enum values are ignored.
+Works around the A2A SDK 1.3: no version header means 0.3 and any 1.x passes, unknown enum values are ignored, what
+its JSON reader cannot take becomes an internal error with the exception's own words.
 """
 
 import base64
 import json
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from a2a.types import ListTasksRequest, Message, TaskState
-from a2a.utils.errors import VersionNotSupportedError
-from google.protobuf.json_format import MessageToDict
+from a2a import types as a2a
+from a2a.utils.errors import JSONParseError, PushNotificationNotSupportedError, VersionNotSupportedError
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError, SerializeToJsonError
+from google.protobuf.message import Message
 from starlette.requests import Request
 
 from tiny_harness import states
@@ -18,6 +20,8 @@ from tiny_harness.errors import InvalidInput
 from tiny_harness.ext import stream
 from tiny_harness.store import TaskQuery
 from tiny_harness_gateway.views import DEFAULT_HISTORY, MAX_HISTORY
+
+M = TypeVar("M", bound=Message)
 
 VERSION: Final = "1.0"
 
@@ -35,14 +39,55 @@ def check_version(request: Request) -> None:
 
 def check_status_filter(value: Any) -> None:
     """Refuse a status that A2A does not have."""
-    names = [value.name for value in TaskState.DESCRIPTOR.values]
+    names = [value.name for value in a2a.TaskState.DESCRIPTOR.values]
     if value not in (None, "", *names, *range(len(names))):
         raise InvalidInput("invalid_params", "status", f"is none of {', '.join(names)}")
 
 
-def message_json(message: Message) -> dict[str, Any]:
-    """Give a message as the JSON that is stored."""
-    return MessageToDict(message)
+def read_json(body: bytes) -> Any:
+    """Read a body.
+
+    Raises:
+        JSONParseError: It is no JSON. JSON-RPC has an answer of its own for that.
+        InvalidInput: It is nested too deeply to be read.
+    """
+    try:
+        return json.loads(body)
+    except ValueError:
+        raise JSONParseError(message="the body is no JSON") from None
+    except RecursionError:
+        raise InvalidInput("invalid_params", "body", "is nested too deeply") from None
+
+
+def parse(params: Any, into: M) -> M:
+    """Read parameters into their message; unknown fields are ignored.
+
+    Raises:
+        InvalidInput: They are malformed.
+    """
+    if not isinstance(params, dict):
+        raise InvalidInput("invalid_params", "params", "must be an object")
+    try:
+        return ParseDict(params, into, ignore_unknown_fields=True)
+    except ParseError as error:
+        raise InvalidInput("invalid_params", "params", f"is malformed: {error}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput("invalid_params", "params", "is malformed") from None
+
+
+def message_json(request: a2a.SendMessageRequest) -> dict[str, Any]:
+    """Give a request's message as the JSON that is stored.
+
+    Raises:
+        InvalidInput: It holds a number that JSON does not have.
+        PushNotificationNotSupportedError: The request wants to be told by push.
+    """
+    if request.configuration.HasField("task_push_notification_config"):
+        raise PushNotificationNotSupportedError
+    try:
+        return {"role": "ROLE_USER", **MessageToDict(request.message)}
+    except SerializeToJsonError:
+        raise InvalidInput("invalid_params", "message", "holds a number that JSON does not have") from None
 
 
 def refuse_tenant(tenant: str) -> None:
@@ -74,12 +119,12 @@ def read_cursor(request: Request) -> int | None:
     given = request.headers.get("last-event-id")
     if given is None:
         return None
-    if not given.isascii() or not given.isdecimal() or len(given) > 9:
+    if not _is_number(given, digits=9):
         raise InvalidInput("invalid_cursor", "Last-Event-ID", "is no event number of this harness")
     return int(given)
 
 
-def task_query(request: ListTasksRequest, participant_id: str) -> TaskQuery:
+def task_query(request: a2a.ListTasksRequest, participant_id: str) -> TaskQuery:
     """Read which tasks a list is to show."""
     size = request.page_size if request.HasField("page_size") else 50
     if not 1 <= size <= 100:
@@ -90,7 +135,7 @@ def task_query(request: ListTasksRequest, participant_id: str) -> TaskQuery:
     return TaskQuery(
         participant_id=participant_id,
         context_id=request.context_id or None,
-        state=states.TaskState(TaskState.Name(request.status)) if request.status else None,
+        state=states.TaskState(a2a.TaskState.Name(request.status)) if request.status else None,
         updated_after=since,
         limit=size,
         after=_read_page_token(request.page_token) if request.page_token else None,
@@ -99,12 +144,18 @@ def task_query(request: ListTasksRequest, participant_id: str) -> TaskQuery:
 
 def page_token(updated_at: datetime, task_id: str) -> str:
     """Name the place after a task in a list."""
-    return base64.urlsafe_b64encode(json.dumps([updated_at.isoformat(), task_id]).encode()).decode()
+    return base64.urlsafe_b64encode(f"{round(updated_at.timestamp() * 1000)} {task_id}".encode()).decode()
 
 
 def _read_page_token(token: str) -> tuple[datetime, str]:
     try:
-        at, task_id = json.loads(base64.urlsafe_b64decode(token.encode()))
-        return datetime.fromisoformat(at), str(task_id)
-    except (ValueError, TypeError):
-        raise InvalidInput("invalid_params", "pageToken", "is none of this harness") from None
+        millis, _, task_id = base64.urlsafe_b64decode(token.encode()).decode().partition(" ")
+    except ValueError:
+        millis = task_id = ""
+    if not _is_number(millis, digits=13) or not task_id:
+        raise InvalidInput("invalid_params", "pageToken", "is none of this harness")
+    return datetime.fromtimestamp(int(millis) / 1000, UTC), task_id
+
+
+def _is_number(text: str, digits: int) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= digits

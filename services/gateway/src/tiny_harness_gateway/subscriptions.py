@@ -5,12 +5,14 @@ has and fills a jump in the numbers from the store. So no event is lost, repeate
 """
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from tiny_harness.bus import Bus, BusReader, Frame, Lagged
+from tiny_harness.errors import Unavailable
 from tiny_harness.events import Event
 from tiny_harness.store import Store
 
@@ -20,6 +22,8 @@ PAGE: Final = 200
 REPLAYS_AT_ONCE: Final = 64
 CHECK_INTERVAL_S: Final = 15.0
 """How often all cursors are compared with the store, in case the bus lost something."""
+
+log = logging.getLogger(__name__)
 
 
 class Subscriptions:
@@ -31,12 +35,15 @@ class Subscriptions:
         self._reader: BusReader | None = None
         self._feeds: defaultdict[str, set[Feed]] = defaultdict(set)
         self._replays = asyncio.Semaphore(REPLAYS_AT_ONCE)
+        self._has_lagged = asyncio.Event()
+        self._is_stopping = False
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Follow the bus while the block runs; at its end all feeds end."""
         async with self._bus.open_reader() as reader, asyncio.TaskGroup() as group:
             self._reader = reader
+            self._is_stopping = False
             tasks = [group.create_task(self._follow(reader)), group.create_task(self._check())]
             try:
                 yield
@@ -46,7 +53,8 @@ class Subscriptions:
                     task.cancel()
 
     def close_feeds(self) -> None:
-        """End all feeds cleanly, so that their clients resume elsewhere."""
+        """End all feeds cleanly, and those that are still opened: their clients resume elsewhere."""
+        self._is_stopping = True
         for feed in [feed for feeds in self._feeds.values() for feed in feeds]:
             feed.close()
 
@@ -56,36 +64,43 @@ class Subscriptions:
         if self._reader is None:
             raise RuntimeError("subscriptions are not running")
         feed = Feed(self._store, self._replays, task_id, after, deltas)
-        self._feeds[task_id].add(feed)
+        if self._is_stopping:
+            feed.close()
         await self._reader.watch(task_id)
+        self._feeds[task_id].add(feed)
         try:
             yield feed
         finally:
-            await self._reader.unwatch(task_id)
             self._feeds[task_id].discard(feed)
             if not self._feeds[task_id]:
                 del self._feeds[task_id]
+            await self._reader.unwatch(task_id)
 
     async def _follow(self, reader: BusReader) -> None:
         async for frame in reader.frames():
             if isinstance(frame, Lagged):
-                for feeds in self._feeds.values():
-                    for feed in feeds:
-                        feed.wake()
+                self._has_lagged.set()
             else:
                 for feed in self._feeds.get(frame.task_id, ()):
                     feed.offer(frame)
 
     async def _check(self) -> None:
         while True:
-            await asyncio.sleep(CHECK_INTERVAL_S)
-            if not self._feeds:
-                continue
-            heads = await self._store.heads(list(self._feeds))
-            for task_id, head in heads.items():
-                for feed in self._feeds.get(task_id, ()):
-                    if feed.cursor < head:
-                        feed.wake()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._has_lagged.wait(), CHECK_INTERVAL_S)
+            self._has_lagged.clear()
+            try:
+                await self._compare()
+            except Unavailable as error:
+                log.warning("cursors were not compared: %s", error.reason)
+
+    async def _compare(self) -> None:
+        """Wake the feeds that are behind the store: one query for all."""
+        heads = await self._store.heads(list(self._feeds)) if self._feeds else {}
+        for task_id, head in heads.items():
+            for feed in self._feeds.get(task_id, ()):
+                if feed.cursor < head:
+                    feed.wake()
 
 
 class Feed:
@@ -158,4 +173,10 @@ class Feed:
                 self.cursor = event.seq
                 yield event
             if len(page) < PAGE:
-                return
+                break
+        self._drop_known()
+
+    def _drop_known(self) -> None:
+        """Drop what was published before an event that the store gave: deltas of a reply that is out are stale."""
+        known = [index for index, frame in enumerate(self._waiting) if frame.seq and frame.seq <= self.cursor]
+        del self._waiting[: known[-1] + 1 if known else 0]

@@ -11,6 +11,9 @@ from tiny_harness.store import TaskRecord
 
 Json = dict[str, Any]
 
+SPOKEN: Final = frozenset({"task", "input", "reply"})
+"""Kinds of events that carry a message."""
+
 DEFAULT_HISTORY: Final = 100
 MAX_HISTORY: Final = 1_000
 

@@ -1,5 +1,14 @@
-"""Model providers, behind one port."""
+"""Model providers, behind one port. Importing this imports no provider's SDK."""
 
 from tiny_harness_engine.models.port import ModelMessage, ModelProvider, ModelReply, ModelRequest, ModelUsage, ToolCall
+from tiny_harness_engine.models.provider import open_provider
 
-__all__ = ["ModelMessage", "ModelProvider", "ModelReply", "ModelRequest", "ModelUsage", "ToolCall"]
+__all__ = [
+    "ModelMessage",
+    "ModelProvider",
+    "ModelReply",
+    "ModelRequest",
+    "ModelUsage",
+    "ToolCall",
+    "open_provider",
+]

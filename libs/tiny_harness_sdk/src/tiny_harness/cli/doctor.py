@@ -1,0 +1,103 @@
+"""`tiny-harness doctor`: looks at everything a start needs, and changes nothing."""
+
+import argparse
+import shutil
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from tiny_harness.cli.output import show, show_json
+from tiny_harness.cli.start import home_of
+from tiny_harness.errors import ConfigError, HarnessError
+from tiny_harness.paths import check_home, resolve_config
+
+if TYPE_CHECKING:
+    from tiny_harness.settings import Settings
+
+NAME = "doctor"
+HELP = "check configuration, key, home, Temporal and disk"
+
+MIN_FREE_BYTES: Final = 100_000_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check; the status is 1 if something is wrong."""
+    found = resolve_config(args.config)
+    settings: list[Settings] = []
+
+    def configuration() -> str:
+        from tiny_harness.settings import Settings
+
+        if found.is_default and not found.path.exists():
+            settings.append(Settings())
+            return f"{found.path} is not there yet; the first start makes it"
+        settings.append(Settings.load(found.path))
+        return str(found.path)
+
+    checks: dict[str, Callable[[], str]] = {"configuration": configuration}
+    if found.is_default:
+        checks["home"] = _home
+    checks |= {
+        "model": lambda: _model(settings[0], str(found.path)),
+        "temporal": lambda: _temporal(settings[0]),
+        "disk": lambda: _disk(settings[0]),
+        "harness": lambda: _harness(settings[0]),
+    }
+    results = [(name, *_try(check)) for name, check in checks.items()]
+    if args.json:
+        show_json([{"check": name, "ok": ok, "detail": detail} for name, ok, detail in results])
+    else:
+        for name, ok, detail in results:
+            show(f"{'ok  ' if ok else 'FAIL'}  {name}: {detail}")
+    return 0 if all(ok for _, ok, _ in results) else 1
+
+
+def _try(check: Callable[[], str]) -> tuple[bool, str]:
+    try:
+        return True, check()
+    except HarnessError as error:
+        return False, str(error)
+    except IndexError:
+        return False, "not checked: the configuration cannot be read"
+
+
+def _home() -> str:
+    check_home()
+    return "yours alone"
+
+
+def _model(settings: "Settings", path: str) -> str:
+    from tiny_harness.config_file import require_model_key
+
+    require_model_key(settings, file=path)
+    where = settings.openai.base_url or "api.openai.com"
+    return f"{settings.openai.model} at {where}" if settings.model.provider == "openai" else "scripted"
+
+
+def _temporal(settings: "Settings") -> str:
+    if settings.temporal.mode == "remote":
+        return f"remote, at {settings.temporal.address}"
+    from tiny_harness.temporal.embedded import find_binary
+
+    return f"embedded, {find_binary()}"
+
+
+def _disk(settings: "Settings") -> str:
+    folder = home_of(settings)
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    if free < MIN_FREE_BYTES:
+        raise ConfigError(f"only {free // 1_000_000} MB are left: new messages are refused", file=str(folder))
+    return f"{free // 1_000_000} MB free"
+
+
+def _harness(settings: "Settings") -> str:
+    from tiny_harness.host import find_host
+
+    live = find_host(home_of(settings))
+    return f"running, reached at {live.socket}" if live else "not running"

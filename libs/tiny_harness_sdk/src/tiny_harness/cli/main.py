@@ -1,0 +1,103 @@
+"""`tiny-harness`: reads the command line and runs one command.
+
+Loads the standard library's argparse and our own light files only: `--version` and `--help` must be instant.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final, NoReturn, Protocol
+
+from tiny_harness._version import __version__
+from tiny_harness.cli import backup, config, demo, doctor, send, serve, tasks, tui, worker
+from tiny_harness.errors import AlreadyRunning, ConfigError, HarnessError
+from tiny_harness.paths import resolve_config
+
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_INTERRUPTED: Final = 130
+
+
+class Command(Protocol):
+    """A command's module."""
+
+    NAME: str
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare its arguments."""
+        ...
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Run it; returns the exit status."""
+        ...
+
+
+COMMANDS: Final[tuple[Command, ...]] = (tui, demo, send, tasks, serve, worker, config, backup, doctor)
+
+
+def script() -> NoReturn:
+    """Run as a program. A process that used Temporal's client may abort at exit, so it leaves by the short way."""
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; returns the exit status: 0 done, 1 failed, 2 usage or configuration."""
+    words = sys.argv[1:] if argv is None else list(argv)
+    parser = build_parser(words)
+    try:
+        args = parser.parse_args(words)
+        return (getattr(args, "run", None) or tui.run)(args)
+    except SystemExit as stop:  # argparse's way to end
+        return stop.code if isinstance(stop.code, int) else EXIT_USAGE
+    except (ConfigError, AlreadyRunning) as error:
+        return _fail(error, EXIT_USAGE)
+    except HarnessError as error:
+        return _fail(error, EXIT_FAILED)
+    except BrokenPipeError:  # whoever read our output has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+def build_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Build the parser. The words say which configuration `--help` names."""
+    parser = argparse.ArgumentParser(
+        prog="tiny-harness",
+        description="A durable agent: a conversation is a task that stays open until you complete or cancel it.",
+        epilog=_configuration(words),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"tiny-harness {__version__}")
+    parser.add_argument("--config", metavar="PATH", help="configuration file (default: ~/.tiny-harness/config.toml)")
+    tui.add_arguments(parser)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for command in COMMANDS:
+        sub = commands.add_parser(command.NAME, help=command.HELP, description=command.HELP)
+        # Also behind the command; without a default, or it would hide one that stands before it.
+        sub.add_argument("--config", metavar="PATH", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+        command.add_arguments(sub)
+        sub.set_defaults(run=command.run)
+    return parser
+
+
+def _configuration(words: Sequence[str]) -> str:
+    peek = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    peek.add_argument("--config")
+    try:
+        known, _ = peek.parse_known_args(list(words))
+    except argparse.ArgumentError:
+        known = argparse.Namespace(config=None)
+    found = resolve_config(known.config)
+    state = "" if found.path.exists() else "; not there yet" if found.is_default else "; there is no such file"
+    return f"configuration in effect: {found.path} (from {found.origin}{state})"
+
+
+def _fail(error: HarnessError, status: int) -> int:
+    print(f"tiny-harness: {error}", file=sys.stderr)
+    return status

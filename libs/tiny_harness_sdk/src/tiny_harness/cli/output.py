@@ -1,0 +1,46 @@
+"""How commands print: text made safe for a terminal, tables, JSON."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tiny_harness.client import TaskView
+
+
+def show(text: str = "") -> None:
+    """Print text, without the control characters that a stranger may have put in."""
+    print("".join(char for char in text if char in "\n\t" or char.isprintable()), flush=True)
+
+
+def show_json(data: Any) -> None:
+    """Print one JSON document."""
+    json.dump(data, sys.stdout, ensure_ascii=False, indent=2, default=str)
+    print(flush=True)
+
+
+def show_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows in columns."""
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    for row in [head, *rows]:
+        show("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def task_json(task: "TaskView") -> dict[str, Any]:
+    """Give a task as scripts read it."""
+    return {
+        "task_id": task.task_id,
+        "context_id": task.context_id,
+        "name": task.name,
+        "state": task.state.word,
+        "sub_state": task.sub_state,
+        "updated_at": task.updated_at,
+        "participants": [person.model_dump(exclude_none=True) for person in task.participants],
+        "messages": [{"id": m.message_id, "role": m.role, "text": m.text} for m in task.messages],
+    }
+
+
+def state_words(task: "TaskView") -> str:
+    """Put a task's state into words that scripts can match, such as `INPUT_REQUIRED, awaiting-next-message`."""
+    return f"{task.state.word}, {task.sub_state}" if task.sub_state else task.state.word

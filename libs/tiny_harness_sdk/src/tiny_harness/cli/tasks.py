@@ -1,0 +1,98 @@
+"""`tiny-harness tasks`: list, show, complete, cancel, purge."""
+
+import argparse
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from tiny_harness.cli.output import show, show_json, show_table, state_words, task_json
+from tiny_harness.cli.start import add_target, load_settings, open_target, run_async
+from tiny_harness.states import describe
+
+if TYPE_CHECKING:
+    from tiny_harness.client import HarnessClient, TaskView
+
+NAME = "tasks"
+HELP = "list, show, complete, cancel or purge tasks"
+
+Act = Callable[["HarnessClient", str], Awaitable["TaskView"]]
+ACTS: Final[dict[str, tuple[str, Act]]] = {
+    "show": ("show a task and its conversation", lambda client, task_id: client.task(task_id, 1_000)),
+    "complete": ("complete a task", lambda client, task_id: client.complete(task_id)),
+    "cancel": ("cancel a task", lambda client, task_id: client.cancel(task_id)),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True, dest="verb")
+    listing = verbs.add_parser("list", help="list your tasks, newest change first")
+    listing.add_argument("--limit", type=int, default=50, help="how many (default: 50)")
+    for verb, (text, _) in ACTS.items():
+        verbs.add_parser(verb, help=text).add_argument("task", metavar="ID")
+    purge = verbs.add_parser("purge", help="delete ended tasks that are older than [retention] says")
+    purge.add_argument("--dry-run", action="store_true", help="only count them")
+    for verb, sub in verbs.choices.items():
+        sub.add_argument("--json", action="store_true", help="print JSON")
+        sub.add_argument("--config", metavar="PATH", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+        if verb != "purge":
+            add_target(sub)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run a verb."""
+    verbs = {"list": _list, "purge": _purge}
+    return run_async(verbs.get(args.verb, _act)(args))
+
+
+async def _list(args: argparse.Namespace) -> int:
+    async with open_target(args) as (address, participant):
+        from tiny_harness.client import connect
+
+        found: list[TaskView] = []
+        async with connect(address, participant) as client:
+            after: str | None = None
+            while len(found) < args.limit:
+                page = await client.tasks(limit=min(100, args.limit - len(found)), after=after)
+                found.extend(page.tasks)
+                after = page.after
+                if after is None:
+                    break
+    if args.json:
+        show_json([task_json(task) for task in found])
+        return 0
+    rows = [
+        (task.task_id, describe(task.state, task.sub_state), f"{task.updated_at:%Y-%m-%d %H:%M}", task.name or "")
+        for task in found
+    ]
+    show_table(("TASK", "STATE", "CHANGED (UTC)", "NAME"), rows) if rows else show("no tasks yet")
+    return 0
+
+
+async def _act(args: argparse.Namespace) -> int:
+    async with open_target(args) as (address, participant):
+        from tiny_harness.client import connect
+
+        async with connect(address, participant) as client:
+            task = await ACTS[args.verb][1](client, args.task)
+    if args.json:
+        show_json(task_json(task))
+        return 0
+    show(f"{task.task_id}  {task.name or ''}\n{state_words(task)}")
+    for message in task.messages if args.verb == "show" else ():
+        show(f"\n{'you' if message.role == 'user' else 'agent'}: {message.text}")
+    return 0
+
+
+async def _purge(args: argparse.Namespace) -> int:
+    settings = load_settings(args, create=True)
+    from tiny_harness.store import open_store
+
+    async with open_store(settings) as store:
+        age = timedelta(days=settings.retention.tasks_days)
+        count = await store.purge(age, dry_run=args.dry_run)
+    if args.json:
+        show_json({"purged": 0 if args.dry_run else count, "found": count})
+    else:
+        show(f"{'would delete' if args.dry_run else 'deleted'} {count} ended tasks")
+    return 0

@@ -1,0 +1,93 @@
+"""Opens a connection to a harness: one HTTP client with the participant's headers, and the A2A client on it."""
+
+import ipaddress
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+from a2a.client import A2ACardResolver, ClientConfig, create_client
+from a2a.client.errors import AgentCardResolutionError
+from a2a.types import AgentCard
+
+from tiny_harness.address import Address
+from tiny_harness.client.calls import CALL_TIMEOUT_S, Calls
+from tiny_harness.client.refusals import HTTP_UNAVAILABLE, translated
+from tiny_harness.client.session import HarnessClient
+from tiny_harness.errors import ConnectionLost, ServerRefused, Unavailable
+from tiny_harness.ext.task import ParticipantKind
+
+
+@asynccontextmanager
+async def connect(
+    address: Address, participant: str, kind: ParticipantKind = "human", *, heal_s: float = 20.0
+) -> AsyncGenerator[HarnessClient]:
+    """Connect to a harness as a participant.
+
+    Args:
+        address: Where it is.
+        participant: Who calls.
+        kind: Whether a person or a program calls.
+        heal_s: Seconds for which later calls may try again while the harness is away.
+
+    Raises:
+        ConnectionLost: Nothing answers at the address.
+        ServerRefused: What answers is no harness, or does not let us in.
+    """
+    async with _http(address, participant, kind) as http:
+        card = _rooted(await _card(http, address.url), address.url)
+        config = ClientConfig(httpx_client=http, supported_protocol_bindings=["JSONRPC"])
+        try:
+            client = await create_client(card, config)
+        except ValueError as error:
+            raise ServerRefused("the server offers no JSON-RPC interface of A2A") from error
+        yield HarnessClient(Calls(client), participant, heal_s)
+
+
+def _http(address: Address, participant: str, kind: ParticipantKind) -> httpx.AsyncClient:
+    headers = {"X-Participant-Id": participant, "X-Participant-Kind": kind}
+    if address.token:
+        headers["Authorization"] = f"Bearer {address.token}"
+    transport = httpx.AsyncHTTPTransport(uds=str(address.socket)) if address.socket else None
+    return httpx.AsyncClient(
+        headers=headers,
+        transport=transport,
+        timeout=CALL_TIMEOUT_S,
+        # A proxy from the environment must not see what stays on this machine.
+        trust_env=not _is_loopback(address.url),
+    )
+
+
+async def _card(http: httpx.AsyncClient, url: str) -> AgentCard:
+    with translated():
+        try:
+            return await A2ACardResolver(http, url.rstrip("/")).get_agent_card()
+        except AgentCardResolutionError as error:
+            raise _card_error(error, url) from error
+
+
+def _card_error(error: AgentCardResolutionError, url: str) -> ConnectionLost | Unavailable | ServerRefused:
+    if error.status_code == HTTP_UNAVAILABLE:
+        return Unavailable("the harness cannot answer now")
+    if error.status_code is not None:
+        return ServerRefused(f"{url} answered {error.status_code} when asked for its card", status=error.status_code)
+    if isinstance(error.__cause__, httpx.RequestError):
+        return ConnectionLost(f"nothing answers at {url}: {error.__cause__}")
+    return ServerRefused(f"what answers at {url} is no A2A server")
+
+
+def _rooted(card: AgentCard, url: str) -> AgentCard:
+    """Point a card's interfaces at the address that we were given: credentials go nowhere else."""
+    origin = urlsplit(url)
+    for interface in card.supported_interfaces:
+        found = urlsplit(interface.url)
+        interface.url = urlunsplit((origin.scheme, origin.netloc, found.path, found.query, ""))
+    return card
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,132 @@
+"""Reads A2A JSON into views and events. Pure; the only file that knows the shapes on the wire.
+
+Lenient: what this version does not know is skipped, and numbers may arrive as doubles.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from tiny_harness.client.events import DeltaText, Received, Replied, StateChanged, TaskEvent, TaskShown
+from tiny_harness.client.views import MessageView, TaskView
+from tiny_harness.ext import status, stream, task
+from tiny_harness.ext.stream import StreamData
+from tiny_harness.ext.task import TaskData
+from tiny_harness.states import TaskState
+
+Json = dict[str, Any]
+
+
+def decode_event(payload: Json) -> TaskEvent | None:
+    """Read a StreamResponse; `None` if it is of a kind or in a state that this version does not know."""
+    for kind, read in _READERS.items():
+        if kind in payload:
+            return read(payload[kind])
+    return None
+
+
+def decode_task(body: Json) -> TaskView | None:
+    """Read a Task; `None` if its state is not known."""
+    state = _state(body)
+    if state is None:
+        return None
+    metadata = body.get("metadata")
+    data = _task_data(metadata)
+    messages = [decode_message(message) for message in body.get("history", ())]
+    spoken = decode_message(body["status"]["message"]) if "message" in body["status"] else None
+    if spoken and all(message.message_id != spoken.message_id for message in messages):
+        messages.append(spoken)
+    return TaskView(
+        task_id=body.get("id", ""),
+        context_id=body.get("contextId", ""),
+        state=state,
+        sub_state=_sub_state(state, metadata),
+        name=data.name or "",
+        updated_at=_time(body),
+        messages=tuple(message for message in messages if message.text),
+        participants=data.participants,
+    )
+
+
+def decode_message(message: Json) -> MessageView:
+    """Read a Message."""
+    words = [part["text"] for part in message.get("parts", ()) if isinstance(part.get("text"), str)]
+    role = "agent" if message.get("role") == "ROLE_AGENT" else "user"
+    return MessageView(message.get("messageId", ""), role, "\n\n".join(words))
+
+
+def _read_task(body: Json) -> TaskEvent | None:
+    view = decode_task(body)
+    return TaskShown(view=view, seq=_stream_data(body.get("metadata")).seq) if view else None
+
+
+def _read_update(body: Json) -> TaskEvent | None:
+    state, metadata = _state(body), body.get("metadata")
+    data = _stream_data(metadata)
+    if data.delta is not None:
+        return DeltaText(**data.delta.model_dump())
+    if state is None:
+        return None
+    common: Json = {
+        "task_id": body.get("taskId", ""),
+        "context_id": body.get("contextId", ""),
+        "state": state,
+        "sub_state": _sub_state(state, metadata),
+        "in_reply_to": data.in_reply_to,
+        "seq": data.seq,
+        "at": _time(body),
+        "name": _task_data(metadata).name,
+    }
+    return _change(common, data, body["status"].get("message"))
+
+
+def _change(common: Json, data: StreamData, spoken: Json | None) -> TaskEvent:
+    received = decode_message(data.received) if data.received else None
+    if received and data.received_as != "control":
+        return Received(**common, message=received, received_as=data.received_as)
+    if spoken:
+        return Replied(**common, message=decode_message(spoken))
+    return StateChanged(**common, caused_by=received.message_id if received else None)
+
+
+_READERS: dict[str, Callable[[Json], TaskEvent | None]] = {"task": _read_task, "statusUpdate": _read_update}
+
+
+def _state(body: Json) -> TaskState | None:
+    try:
+        return TaskState((body.get("status") or {}).get("state"))
+    except ValueError:
+        return None
+
+
+def _sub_state(state: TaskState, metadata: Json | None) -> str | None:
+    data = (metadata or {}).get(status.KEY)
+    sub_state = data.get("sub_state") if isinstance(data, dict) else None
+    return sub_state if isinstance(sub_state, str) and state is TaskState.INPUT_REQUIRED else None
+
+
+def _time(body: Json) -> datetime | None:
+    try:
+        return datetime.fromisoformat(body["status"]["timestamp"])
+    except (KeyError, ValueError):
+        return None
+
+
+def _stream_data(metadata: Json | None) -> StreamData:
+    try:
+        return stream.read(metadata)
+    except ValidationError:
+        return StreamData()
+
+
+def _task_data(metadata: Json | None) -> TaskData:
+    found = (metadata or {}).get(task.KEY)
+    if not isinstance(found, dict):
+        return TaskData()
+    known = {key: found[key] for key in ("name", "participants") if key in found}
+    try:
+        return TaskData.model_validate(known)
+    except ValidationError:
+        return TaskData()

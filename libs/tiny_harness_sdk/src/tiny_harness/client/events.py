@@ -1,0 +1,86 @@
+"""What can be seen of a task: a small closed set of values, and two that tell about the connection."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from tiny_harness.client.views import MessageView, TaskView
+from tiny_harness.states import TaskState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskShown:
+    """The whole task. Whatever was known of it before is replaced."""
+
+    view: TaskView
+    seq: int | None = None
+    """Number of the last event that it includes, if the server numbers its events."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """A numbered change, and how the task is after it."""
+
+    task_id: str
+    context_id: str
+    state: TaskState
+    sub_state: str | None = None
+    in_reply_to: tuple[str, ...] = ()
+    """Ids of the messages whose turn ends here; empty if no turn ends."""
+    seq: int | None = None
+    at: datetime | None = None
+    name: str | None = None
+    """The task's name, where the change tells it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received(Changed):
+    """A participant's message was taken in."""
+
+    message: MessageView
+    received_as: str | None = None
+    """`turn`, `queued`, `command` …; `None` if the message has no words for the agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replied(Changed):
+    """The agent said something."""
+
+    message: MessageView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateChanged(Changed):
+    """The state changed without words."""
+
+    caused_by: str | None = None
+    """Id of the control message that caused it, if one did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeltaText:
+    """A piece of a reply that is still being written. Never repeated, never numbered."""
+
+    message_id: str
+    """The id that the finished message will have."""
+    turn: int
+    step: int
+    attempt: int
+    """Higher than before: the model was asked again; drop the pieces of the old attempt."""
+    index: int
+    """Order within one attempt, from 0."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconnecting:
+    """The stream broke; another attempt follows by itself."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connected:
+    """The stream is back."""
+
+
+TaskEvent = TaskShown | Received | Replied | StateChanged | DeltaText | Reconnecting | Connected

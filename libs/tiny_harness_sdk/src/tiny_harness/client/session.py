@@ -1,0 +1,168 @@
+"""The client that programs, the CLI and the TUI use."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tiny_harness.client import outgoing
+from tiny_harness.client.calls import Calls
+from tiny_harness.client.events import Replied, TaskEvent, TaskShown
+from tiny_harness.client.fold import fold
+from tiny_harness.client.following import Following
+from tiny_harness.client.healing import Healing, heal_stream
+from tiny_harness.client.turn import Turn
+from tiny_harness.client.views import TaskList, TaskView
+from tiny_harness.errors import ConnectionLost, ServerRefused, TaskNotCancelable, Unavailable
+from tiny_harness.ids import new_id
+from tiny_harness.states import TaskState
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """How a turn ended."""
+
+    task: TaskView
+    reply: str
+    """The agent's words; empty if the turn was cut."""
+
+
+class HarnessClient:
+    """One participant's view of a harness. Made by `connect`.
+
+    Every method raises `ConnectionLost` when the harness could not be reached again within `heal_s` seconds,
+    `Unavailable` when it kept answering so, `TaskNotFound`, `TaskEnded`, `RoleNotPermitted`, `InvalidInput` and
+    `ServerRefused` when the server refused.
+    """
+
+    def __init__(self, calls: Calls, participant: str, heal_s: float = 20.0) -> None:
+        self.participant = participant
+        self._calls = calls
+        self._heal_s = heal_s
+
+    async def send(
+        self,
+        text: str,
+        *,
+        task_id: str | None = None,
+        context_id: str | None = None,
+        message_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> TurnResult:
+        """Send a message and wait for the turn that reads it.
+
+        Args:
+            text: The words.
+            task_id: The task to go on with; a new one starts without it.
+            context_id: Groups a new task with others.
+            message_id: The message's own id, made up by default. Sending the same again never counts twice.
+            idempotency_key: Of a first message: the same key always means the same task. By default the message's id.
+        """
+        message = self._words(text, task_id, context_id, message_id, idempotency_key)
+        view, reply, shown = None, None, False
+        async with aclosing(self._run(message, has_words=True)) as events:
+            async for event in events:
+                view, shown = fold(view, event), shown or isinstance(event, TaskShown)
+                if isinstance(event, Replied) and (message["messageId"] in event.in_reply_to or not event.in_reply_to):
+                    reply = event.message.text
+        if view is None:
+            raise ServerRefused("the server answered the message with no task")
+        task = view if shown else await self.task(view.task_id)
+        return TurnResult(task, _reply_in(task, message["messageId"]) if reply is None else reply)
+
+    def stream(
+        self,
+        text: str,
+        *,
+        task_id: str | None = None,
+        context_id: str | None = None,
+        message_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> AsyncGenerator[TaskEvent]:
+        """Send a message and yield what happens until the turn that reads it has ended; arguments as for `send`."""
+        message = self._words(text, task_id, context_id, message_id, idempotency_key)
+        return self._run(message, has_words=True)
+
+    def follow(
+        self, task_id: str, cursor: int | None = None, *, heal_s: float | None = None
+    ) -> AsyncGenerator[TaskEvent]:
+        """Yield what happens to a task until it ends: everybody's messages, replies and changes.
+
+        Args:
+            task_id: The task.
+            cursor: `seq` of the last event known; the whole task comes first without it.
+            heal_s: Seconds without the harness after which to give up; by default never.
+        """
+        return heal_stream(Following(task_id, cursor), self._calls, Healing(heal_s))
+
+    async def task(self, task_id: str, history_length: int | None = None) -> TaskView:
+        """Get a task, with its last messages (as many as the server sends by default)."""
+        return await self._healed(lambda: self._calls.task(task_id, history_length))
+
+    async def tasks(self, limit: int = 50, after: str | None = None, state: TaskState | None = None) -> TaskList:
+        """List the participant's tasks, newest change first, without messages; `after` is the page before's."""
+        return await self._healed(lambda: self._calls.tasks(limit, after, state))
+
+    async def complete(self, task_id: str, reason: str | None = None) -> TaskView:
+        """End a task as done; a running turn is cut."""
+        return await self._act(outgoing.control("complete", reason, new_id(), task_id))
+
+    async def interrupt(self, task_id: str) -> TaskView:
+        """Cut the running turn and keep the task."""
+        return await self._act(outgoing.control("interrupt", None, new_id(), task_id))
+
+    async def cancel(self, task_id: str) -> TaskView:
+        """End a task as canceled.
+
+        Raises:
+            TaskNotCancelable: It had ended before.
+        """
+        attempts = 0
+
+        async def once() -> TaskView:
+            nonlocal attempts
+            attempts += 1
+            try:
+                return await self._calls.cancel(task_id)
+            except TaskNotCancelable as error:
+                # The answer to an earlier attempt may have been lost on the way.
+                if attempts == 1 or error.state != TaskState.CANCELED.word:
+                    raise
+                return await self._calls.task(task_id, None)
+
+        return await self._healed(once)
+
+    async def rename(self, task_id: str, name: str) -> TaskView:
+        """Give a task another name."""
+        return await self._act(outgoing.patch({"name": name}, new_id(), task_id))
+
+    def _words(
+        self, text: str, task_id: str | None, context_id: str | None, message_id: str | None, key: str | None
+    ) -> dict[str, Any]:
+        return outgoing.words(text, message_id or new_id(), task_id, context_id, key)
+
+    def _run(self, message: dict[str, Any], *, has_words: bool) -> AsyncGenerator[TaskEvent]:
+        return heal_stream(Turn(message, has_words=has_words), self._calls, Healing(self._heal_s))
+
+    async def _act(self, message: dict[str, Any]) -> TaskView:
+        async with aclosing(self._run(message, has_words=False)) as events:
+            async for _ in events:
+                pass
+        return await self.task(message["taskId"])
+
+    async def _healed(self, call: Callable[[], Awaitable[T]]) -> T:
+        healing = Healing(self._heal_s)
+        while True:
+            try:
+                return await call()
+            except (ConnectionLost, Unavailable) as error:
+                await healing.pause(error)
+
+
+def _reply_in(task: TaskView, message_id: str) -> str:
+    """Find the agent's last words after a message in a task's history."""
+    ids = [message.message_id for message in task.messages]
+    later = task.messages[ids.index(message_id) :] if message_id in ids else ()
+    return next((message.text for message in reversed(later) if message.role == "agent"), "")

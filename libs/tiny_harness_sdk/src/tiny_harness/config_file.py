@@ -1,0 +1,146 @@
+"""The configuration file: reading it with errors that name file and key, and the text of the default one."""
+
+import difflib
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from tiny_harness.errors import ConfigError
+from tiny_harness.settings import DEFAULT_MODEL, Settings
+
+S = TypeVar("S", bound=Settings)
+
+
+def read_settings(kind: type[S], path: Path) -> S:
+    """Read a TOML file into settings (see `Settings.load`)."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError("there is no such file", file=str(path)) from None
+    except OSError as error:
+        raise ConfigError(f"cannot be read ({error.strerror})", file=str(path)) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"is no valid TOML: {error}", file=str(path)) from None
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        raise _first_fault(kind, path, error) from None
+
+
+def _first_fault(kind: type[BaseModel], path: Path, error: ValidationError) -> ConfigError:
+    faults = error.errors(include_url=False, include_input=False)
+    keys = [".".join(str(step) for step in fault["loc"]) for fault in faults]
+    reason = faults[0]["msg"]
+    if faults[0]["type"] == "extra_forbidden":
+        reason = "there is no such key" + _suggestion(kind, faults[0]["loc"])
+    if len(keys) > 1:
+        reason += f" (also wrong: {', '.join(keys[1:])})"
+    return ConfigError(reason.removeprefix("Value error, "), file=str(path), key=keys[0])
+
+
+def _suggestion(kind: type[BaseModel], location: tuple[int | str, ...]) -> str:
+    for step in location[:-1]:
+        section = kind.model_fields[str(step)].annotation if str(step) in kind.model_fields else None
+        if not (isinstance(section, type) and issubclass(section, BaseModel)):
+            return ""
+        kind = section
+    near = difflib.get_close_matches(str(location[-1]), kind.model_fields, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def explain(settings: Settings, key: str) -> dict[str, Any]:
+    """Explain a dotted key: its value in effect, its default, its type and what it is for.
+
+    Raises:
+        ConfigError: There is no such key.
+    """
+    holder: BaseModel = settings
+    *sections, name = key.split(".")
+    for section in sections:
+        inner = getattr(holder, section, None) if section in type(holder).model_fields else None
+        if not isinstance(inner, BaseModel):
+            raise ConfigError("there is no such section", key=key)
+        holder = inner
+    field = type(holder).model_fields.get(name)
+    if field is None:
+        raise ConfigError("there is no such key" + _suggestion(type(holder), (name,)), key=key)
+    value = getattr(holder, name)
+    if isinstance(value, BaseModel):
+        return {"key": key, "section": sorted(type(value).model_fields), "about": type(value).__doc__}
+    default = field.get_default(call_default_factory=True)
+    return {"key": key, "value": _plain(value), "default": _plain(default), "about": field.description or ""}
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def require_model_key(settings: Settings, environ: Mapping[str, str] = os.environ, file: str = "") -> None:
+    """Check that the chosen model can be asked at all.
+
+    Raises:
+        ConfigError: It wants a key that the environment does not have; the keyless ways are named.
+    """
+    if settings.model.provider == "openai" and not settings.openai.base_url and not environ.get("OPENAI_API_KEY"):
+        place = f" in {file}" if file else ""
+        raise ConfigError(
+            "OPENAI_API_KEY is not set. Set it, or do without a key: `tiny-harness demo` talks to a scripted model, "
+            f"and `base_url` under [openai]{place} points at a server of your own that speaks OpenAI's API"
+        )
+
+
+def default_config(home: Path) -> str:
+    """Write the default configuration file of a home: everything under it, no secret, each key explained."""
+
+    def under(name: str) -> str:
+        return json.dumps(str(home / name))
+
+    return f"""\
+# tiny-harness: configuration of this home. Made at the first start; yours to change, never rewritten.
+# `tiny-harness config explain KEY` explains any key, `tiny-harness doctor` checks the whole.
+
+[temporal]
+# Where workflows run: "embedded" starts a Temporal server of our own, "remote" uses the one at `address`.
+mode = "embedded"
+
+[temporal.embedded]
+# Keep running workflows on disk, so that a restart goes on where it was.
+persist = true
+# The embedded server's database.
+database_path = {under("temporal.db")}
+
+[model]
+# Who answers: "openai" (or any server that speaks its API), or "scripted" (no key, no network).
+provider = "openai"
+
+[openai]
+# The model to ask. The key comes from the environment: OPENAI_API_KEY.
+model = "{DEFAULT_MODEL}"
+# Which API to speak: "responses", or "chat_completions" as most compatible servers do.
+api = "responses"
+# A server of your own, which may do without a key; for instance:
+# base_url = "http://127.0.0.1:11434/v1"
+
+[store]
+# Where tasks, messages and events are kept: the file to back up (`tiny-harness backup FILE`).
+sqlite_path = {under("tiny-harness.db")}
+
+[server]
+# Where `tiny-harness serve` listens. Nothing else opens a port of ours.
+bind = "127.0.0.1:8080"
+
+[tasks]
+# How a conversation ends: "conversation" stays open until you complete or cancel it.
+default_lifecycle = "conversation"
+
+[o11y]
+# Where the log goes, one JSON object a line.
+log_file = {under("tiny-harness.log")}
+# How much is logged: "debug", "info", "warning" or "error".
+log_level = "info"
+"""

@@ -1,0 +1,129 @@
+"""Where the configuration is, and how a home is made that nobody else can read or redirect (R2, abuse cases 7 and 8).
+
+Only the standard library: `--help` shows what this finds.
+"""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tiny_harness.errors import ConfigError
+
+HOME_NAME: Final = ".tiny-harness"
+FILE_NAME: Final = "config.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigPath:
+    """The configuration file in effect."""
+
+    path: Path
+    is_default: bool
+    """Whether it is the default one, not one that `--config` named."""
+
+    @property
+    def origin(self) -> str:
+        """Where the choice comes from, in words."""
+        return "the default location" if self.is_default else "--config"
+
+
+def default_home() -> Path:
+    """Name the default home, `~/.tiny-harness`."""
+    return Path.home() / HOME_NAME
+
+
+def resolve_config(config: str | None = None) -> ConfigPath:
+    """Find the configuration file in effect: the given one, else the default. Reads and makes nothing (R2.1)."""
+    if config is not None:
+        return ConfigPath(Path(config), is_default=False)
+    return ConfigPath(default_home() / FILE_NAME, is_default=True)
+
+
+def prepare_home(home: Path | None = None) -> Path | None:
+    """Make a home (0700) and its configuration file (0600), or check the ones that are there.
+
+    A file that is there is never changed (R2.6).
+
+    Args:
+        home: Default: `~/.tiny-harness`.
+
+    Returns:
+        The file, if this call made it.
+
+    Raises:
+        ConfigError: Home or file is a symbolic link, belongs to somebody else, or cannot be made.
+    """
+    home = default_home() if home is None else home
+    try:
+        home.mkdir(mode=0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise ConfigError(f"cannot be created ({error.strerror})", file=str(home)) from error
+    folder = _open_folder(home)
+    try:
+        return home / FILE_NAME if _make_file(folder, home) else None
+    finally:
+        os.close(folder)
+
+
+def check_home(home: Path | None = None) -> None:
+    """Check a home and its file as `prepare_home` does, and make nothing. A missing home is fine.
+
+    Raises:
+        ConfigError: Home or file is a symbolic link or belongs to somebody else.
+    """
+    home = default_home() if home is None else home
+    for path in (home, home / FILE_NAME):
+        try:
+            _check(path.lstat(), path)
+        except FileNotFoundError:
+            continue
+
+
+def _open_folder(home: Path) -> int:
+    """Open the home so that nobody can put another in its place between check and use."""
+    _check(home.lstat(), home)
+    try:
+        folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise ConfigError(f"cannot be opened ({error.strerror})", file=str(home)) from error
+    _check(os.fstat(folder), home)
+    return folder
+
+
+def _make_file(folder: int, home: Path) -> bool:
+    path = home / FILE_NAME
+    try:
+        _check(os.stat(FILE_NAME, dir_fd=folder, follow_symlinks=False), path)
+    except FileNotFoundError:
+        pass
+    else:
+        return False
+    from tiny_harness.config_file import default_config  # late: the text is needed once in a home's life
+
+    # Written whole under another name first: nobody ever sees half a file, and the first of two starters wins.
+    draft = f".{FILE_NAME}.{os.getpid()}"
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            os.fchmod(handle, 0o600)
+            file.write(default_config(home))
+        try:
+            os.link(draft, FILE_NAME, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        except FileExistsError:
+            return False
+        finally:
+            os.unlink(draft, dir_fd=folder)
+    except OSError as error:
+        raise ConfigError(f"cannot be created ({error.strerror})", file=str(path)) from error
+    return True
+
+
+def _check(found: os.stat_result, path: Path) -> None:
+    if stat.S_ISLNK(found.st_mode):
+        raise ConfigError("is a symbolic link; nothing is read or written through it", file=str(path))
+    if found.st_uid != os.geteuid():
+        raise ConfigError("belongs to another user", file=str(path))

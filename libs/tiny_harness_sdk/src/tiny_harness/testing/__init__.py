@@ -1,0 +1,1 @@
+"""Fakes and servers for tests, ours and yours."""

@@ -1,0 +1,94 @@
+"""The line mode: each line read is a message, each reply is printed. For pipes, screen readers and small terminals."""
+
+import asyncio
+import threading
+from contextlib import suppress
+from typing import Final, TextIO
+
+from tiny_harness.client import Address, HarnessClient, TaskView, connect
+from tiny_harness.errors import HarnessError, TaskEnded
+from tiny_harness.states import AWAITING_NEXT_MESSAGE, describe
+from tiny_harness.tui.printable import printable
+
+PROMPT: Final = "> "
+
+
+async def run_plain(address: Address, participant: str, stdin: TextIO, stdout: TextIO) -> int:
+    """Hold a conversation line by line until the input ends.
+
+    Returns:
+        0, or 1 if a message could not be sent or was refused.
+
+    Raises:
+        ConnectionLost: Nothing answers at the address.
+        ServerRefused: What answers does not let us in.
+    """
+    async with connect(address, participant) as client:
+        return await Lines(client, stdin, stdout).run()
+
+
+class Lines:
+    """One conversation over two text streams."""
+
+    def __init__(self, client: HarnessClient, stdin: TextIO, stdout: TextIO) -> None:
+        self._client = client
+        self._stdin = stdin
+        self._stdout = stdout
+        self._prompt = PROMPT if stdin.isatty() else ""
+        self._task: TaskView | None = None
+        self._failures = 0
+
+    async def run(self) -> int:
+        """Send each line in turn, and wait for its reply."""
+        lines = _read_in_background(self._stdin)
+        while True:
+            self._print(self._prompt, end="")
+            line = await lines.get()
+            if line is None:
+                return 1 if self._failures else 0
+            if line.strip():
+                await self._say(line.rstrip("\r\n"))
+
+    async def _say(self, text: str) -> None:
+        try:
+            try:
+                result = await self._client.send(text, task_id=self._open_task(), context_id=self._context())
+            except TaskEnded:
+                # Another surface ended it: its words go on in a new task of the same context.
+                result = await self._client.send(text, context_id=self._context())
+        except HarnessError as error:
+            self._failures += 1
+            self._print(f"error: {printable(str(error))}")
+            return
+        self._task = result.task
+        if result.reply:
+            self._print(printable(result.reply))
+        if result.task.sub_state != AWAITING_NEXT_MESSAGE:
+            self._print(f"[{describe(result.task.state, result.task.sub_state)}]")
+
+    def _open_task(self) -> str | None:
+        return self._task.task_id if self._task and not self._task.state.is_terminal else None
+
+    def _context(self) -> str | None:
+        """The context of a task that has ended, for the next one to go on in."""
+        return self._task.context_id if self._task else None
+
+    def _print(self, text: str, end: str = "\n") -> None:
+        self._stdout.write(text + end)
+        self._stdout.flush()
+
+
+def _read_in_background(stdin: TextIO) -> asyncio.Queue[str | None]:
+    """Read lines in a thread that dies with the process: a blocked read must not keep it alive."""
+    loop, lines = asyncio.get_running_loop(), asyncio.Queue[str | None]()
+
+    def read() -> None:
+        # A loop that has closed meanwhile takes no more lines.
+        with suppress(RuntimeError, OSError, ValueError):
+            for line in stdin:
+                loop.call_soon_threadsafe(lines.put_nowait, line)
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(lines.put_nowait, None)
+
+    threading.Thread(target=read, name="lines", daemon=True).start()
+    return lines

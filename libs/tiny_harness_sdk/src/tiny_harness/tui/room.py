@@ -1,0 +1,70 @@
+"""An open conversation, as the TUI knows it. No widgets, no I/O."""
+
+from dataclasses import dataclass, field
+
+from tiny_harness.client import Changed, Received, TaskEvent, TaskShown, TaskView, fold
+from tiny_harness.states import TaskState, describe
+from tiny_harness.tui.printable import one_line
+
+
+@dataclass(eq=False)
+class Room:
+    """One conversation: nothing yet, or a task.
+
+    A message to a room whose task has ended starts a new task in the same context.
+    """
+
+    view: TaskView | None = None
+    cursor: int | None = None
+    """`seq` of the last event seen."""
+    context_id: str | None = None
+    """Groups the room's first task with an earlier one."""
+    has_words: bool = False
+    """Whether there is anything to read, also if it is still being sent."""
+    queued: set[str] = field(default_factory=set[str])
+    """Ids of messages that wait for the running turn."""
+
+    def see(self, event: TaskEvent) -> None:
+        """Take an event in."""
+        self.view = fold(self.view, event)
+        if isinstance(event, TaskShown | Changed) and event.seq is not None:
+            self.cursor = event.seq
+        if isinstance(event, Received) and event.received_as == "queued":
+            self.queued.add(event.message.message_id)
+        elif isinstance(event, Changed) and event.in_reply_to:
+            self.queued.clear()  # the next turn reads all that waited; an ended task reads none
+
+    @property
+    def state(self) -> TaskState | None:
+        """The task's state, `None` before there is a task."""
+        return self.view.state if self.view else None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a task that has not ended."""
+        return self.state is not None and not self.state.is_terminal
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn runs."""
+        return self.state in (TaskState.WORKING, TaskState.SUBMITTED)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the task takes nothing more."""
+        return self.state is not None and self.state.is_terminal
+
+    @property
+    def name(self) -> str:
+        """What to call it on one line."""
+        return title(self.view) if self.view else "New conversation"
+
+    @property
+    def words(self) -> str:
+        """State and sub-state in words."""
+        return describe(self.view.state, self.view.sub_state) if self.view else "Not started"
+
+
+def title(view: TaskView) -> str:
+    """Call a task by its name, or by its id if it has none."""
+    return one_line(view.name) or one_line(view.task_id)

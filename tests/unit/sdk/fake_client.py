@@ -1,0 +1,155 @@
+"""A client without a harness: the TUI's tests are both the person and everybody else."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from typing import Any, cast
+
+from tiny_harness.client import (
+    HarnessClient,
+    MessageView,
+    Received,
+    Replied,
+    StateChanged,
+    TaskEvent,
+    TaskList,
+    TaskShown,
+    TaskView,
+    TurnResult,
+    fold,
+)
+from tiny_harness.errors import HarnessError, TaskEnded, TaskNotFound
+from tiny_harness.states import AWAITING_NEXT_MESSAGE, TaskState
+
+
+class FakeClient:
+    """Keeps tasks in memory; the test writes what the agent and other surfaces do."""
+
+    def __init__(self) -> None:
+        self.views: dict[str, TaskView] = {}
+        self.streams: dict[str, list[asyncio.Queue[TaskEvent]]] = {}
+        self.seqs: dict[str, int] = {}
+        self.fails: list[HarnessError] = []
+        """Errors of the coming sends."""
+        self.sent: list[tuple[str, str | None]] = []
+        """Message ids and texts' tasks, as they were sent."""
+        self.turn_ends = asyncio.Event()
+
+    def as_client(self) -> HarnessClient:
+        return cast(HarnessClient, self)
+
+    def add_task(self, task_id: str, name: str, *texts: str) -> None:
+        """Have a parked task with messages, by turns the person's and the agent's."""
+        messages = tuple(
+            MessageView(f"{task_id}-{i}", "agent" if i % 2 else "user", text) for i, text in enumerate(texts)
+        )
+        self.views[task_id] = TaskView(
+            task_id, "ctx", TaskState.INPUT_REQUIRED, AWAITING_NEXT_MESSAGE, name=name, messages=messages
+        )
+        self.seqs[task_id] = len(texts)
+
+    def happen(self, task_id: str, event: TaskEvent) -> None:
+        """Let something happen to a task, seen by all who follow it."""
+        self.views[task_id] = fold(self.views[task_id], event) or self.views[task_id]
+        for stream in self.streams.get(task_id, []):
+            stream.put_nowait(event)
+
+    def reply(self, task_id: str, text: str, to: str, message_id: str = "", *, more: bool = False) -> None:
+        """Let the agent answer; `more` messages wait."""
+        state = TaskState.WORKING if more else TaskState.INPUT_REQUIRED
+        message = MessageView(message_id or f"a-{to}", "agent", text)
+        self.happen(task_id, Replied(**self._next(task_id, state, (to,)), message=message))
+
+    def change(self, task_id: str, state: TaskState) -> None:
+        """Let somebody change the state; the turn that runs is cut."""
+        ids = tuple(message.message_id for message in self.views[task_id].messages[-1:] if message.role == "user")
+        self.happen(task_id, StateChanged(**self._next(task_id, state, ids)))
+
+    async def stream(
+        self, text: str, *, task_id: str | None = None, context_id: str | None = None, message_id: str | None = None
+    ) -> AsyncGenerator[TaskEvent]:
+        assert message_id
+        self.sent.append((message_id, task_id))
+        if self.fails:
+            raise self.fails.pop(0)
+        message = MessageView(message_id, "user", text)
+        if task_id is None:
+            task_id = f"t{len(self.views) + 1}"
+            self.views[task_id] = TaskView(task_id, context_id or "ctx", TaskState.WORKING, name=text)
+            self.views[task_id] = replace(self.views[task_id], messages=(message,))
+            self.seqs[task_id] = 1
+            received: TaskEvent = TaskShown(view=self.views[task_id], seq=1)
+        else:
+            received = self._receive(task_id, message)
+        queue = self._open(task_id)
+        yield received
+        while True:
+            yield await queue.get()
+
+    async def follow(self, task_id: str, cursor: int | None = None) -> AsyncGenerator[TaskEvent]:
+        queue = self._open(task_id)
+        if cursor is None:
+            yield TaskShown(view=self.views[task_id], seq=self.seqs[task_id])
+        while not self.views[task_id].state.is_terminal or not queue.empty():
+            yield await queue.get()
+
+    async def tasks(self, limit: int = 50, after: str | None = None, state: TaskState | None = None) -> TaskList:
+        found = tuple(replace(view, messages=()) for view in reversed(self.views.values()))
+        return TaskList(found[:limit], "more" if len(found) > limit else None, len(found))
+
+    async def send(self, text: str, *, task_id: str | None = None, context_id: str | None = None) -> TurnResult:
+        """Answer at once; `done` ends the task."""
+        if task_id is not None and self.views[task_id].state.is_terminal:
+            raise TaskEnded(task_id, self.views[task_id].state.word)
+        if self.fails:
+            raise self.fails.pop(0)
+        task_id = task_id or f"t{len(self.views) + 1}"
+        ends = text == "done"
+        state = TaskState.COMPLETED if ends else TaskState.INPUT_REQUIRED
+        sub_state = None if ends else AWAITING_NEXT_MESSAGE
+        self.views[task_id] = TaskView(task_id, context_id or "ctx", state, sub_state)
+        self.sent.append((text, task_id))
+        return TurnResult(self.views[task_id], f"echo: {text}")
+
+    async def complete(self, task_id: str) -> TaskView:
+        return self._act(task_id, TaskState.COMPLETED)
+
+    async def cancel(self, task_id: str) -> TaskView:
+        return self._act(task_id, TaskState.CANCELED)
+
+    async def interrupt(self, task_id: str) -> TaskView:
+        return self._act(task_id, TaskState.INPUT_REQUIRED)
+
+    def _act(self, task_id: str, state: TaskState) -> TaskView:
+        if task_id not in self.views:
+            raise TaskNotFound(task_id)
+        if self.fails:
+            raise self.fails.pop(0)
+        self.change(task_id, state)
+        return self.views[task_id]
+
+    def _receive(self, task_id: str, message: MessageView) -> TaskEvent:
+        is_busy = self.views[task_id].state is TaskState.WORKING
+        event = Received(
+            **self._next(task_id, TaskState.WORKING),
+            message=message,
+            received_as="queued" if is_busy else "turn",
+        )
+        self.happen(task_id, event)
+        return event
+
+    def _next(self, task_id: str, state: TaskState, in_reply_to: tuple[str, ...] = ()) -> dict[str, Any]:
+        self.seqs[task_id] += 1
+        return {
+            "task_id": task_id,
+            "context_id": "ctx",
+            "state": state,
+            "sub_state": AWAITING_NEXT_MESSAGE if state is TaskState.INPUT_REQUIRED else None,
+            "in_reply_to": in_reply_to,
+            "seq": self.seqs[task_id],
+        }
+
+    def _open(self, task_id: str) -> asyncio.Queue[TaskEvent]:
+        queue: asyncio.Queue[TaskEvent] = asyncio.Queue()
+        self.streams.setdefault(task_id, []).append(queue)
+        return queue

@@ -1,0 +1,94 @@
+"""When a sent message's turn is over, told from what was seen of it."""
+
+from typing import Any
+
+from tiny_harness.client import MessageView, Received, Replied, StateChanged, TaskShown, TaskView
+from tiny_harness.client.outgoing import control, patch, words
+from tiny_harness.client.turn import Turn
+from tiny_harness.ext import stream
+from tiny_harness.intake import read_message
+from tiny_harness.states import TaskState
+
+COMMON: dict[str, Any] = {"task_id": "t", "context_id": "c"}
+MINE = MessageView("m", "user", "hello")
+
+
+def turn(*, has_words: bool = True) -> Turn:
+    return Turn(words("hello", "m", "t", None, None), has_words=has_words)
+
+
+def received(seq: int, received_as: str, message: MessageView = MINE) -> Received:
+    return Received(**COMMON, state=TaskState.WORKING, seq=seq, message=message, received_as=received_as)
+
+
+def replied(seq: int, to: str, state: TaskState = TaskState.INPUT_REQUIRED) -> Replied:
+    return Replied(**COMMON, state=state, seq=seq, in_reply_to=(to,), message=MessageView("a", "agent", "hi"))
+
+
+def test_a_message_is_resent_until_its_receipt_and_then_resumed() -> None:
+    seen = turn()
+    assert seen.known_task is None
+    assert seen.see(received(5, "turn"))
+    assert seen.known_task == "t"
+    assert not seen.is_over
+
+
+def test_a_queued_message_is_done_with_its_own_turn_only() -> None:
+    seen = turn()
+    seen.see(received(5, "queued"))
+    seen.see(replied(6, "other", TaskState.WORKING))
+    assert not seen.is_over
+    seen.see(replied(7, "m"))
+    assert seen.is_over
+
+
+def test_what_was_seen_is_not_seen_again() -> None:
+    seen = turn()
+    assert seen.see(received(5, "turn"))
+    assert not seen.see(received(5, "turn"))
+    assert not seen.see(replied(4, "m"))
+    assert not seen.is_over
+
+
+def test_a_task_that_has_the_message_and_waits_is_done_with_it() -> None:
+    for state, is_over in ((TaskState.WORKING, False), (TaskState.INPUT_REQUIRED, True), (TaskState.FAILED, True)):
+        seen = turn()
+        seen.see(TaskShown(view=TaskView("t", "c", state, messages=(MINE,)), seq=9))
+        assert (seen.known_task, seen.is_over) == ("t", is_over)
+
+
+def test_the_end_of_the_task_is_the_end_of_the_turn() -> None:
+    seen = turn()
+    seen.see(received(5, "turn"))
+    seen.see(StateChanged(**COMMON, state=TaskState.CANCELED, seq=6))
+    assert seen.is_over
+
+
+def test_a_closed_stream_tells_a_waiting_task_of_a_server_without_receipts() -> None:
+    seen = turn()
+    assert not seen.is_told()
+    seen.see(StateChanged(**COMMON, state=TaskState.WORKING))
+    assert not seen.is_told()
+    seen.see(Replied(**COMMON, state=TaskState.INPUT_REQUIRED, message=MessageView("a", "agent", "hi")))
+    assert seen.is_told()
+
+
+def test_a_control_is_done_when_its_effect_is_seen_or_its_stream_ends() -> None:
+    seen = turn(has_words=False)
+    assert seen.is_told()
+    seen.see(StateChanged(**COMMON, state=TaskState.INPUT_REQUIRED, seq=6, caused_by="m"))
+    assert seen.is_over
+
+
+def test_what_we_send_is_understood_by_the_harness() -> None:
+    first = words("hello", "m", None, "ctx", None)
+    assert stream.read(first["metadata"]).idempotency_key == "m"
+    assert first["contextId"] == "ctx"
+    assert "metadata" not in words("hello", "m", "t", None, "ignored")
+    assert read_message(first).text == "hello"
+    assert read_message(words("half a pair: \ud83d", "m", None, None, None)).text == "half a pair: ?"
+    done = read_message(control("complete", "because", "m", "t"))
+    assert (done.control, done.reason) == ("complete", "because")
+    renamed = read_message(patch({"name": "New"}, "m", "t"))
+    assert renamed.patch is not None
+    assert renamed.patch.name == "New"
