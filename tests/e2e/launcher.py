@@ -106,7 +106,6 @@ def open_worker(settings: Settings, *, store: Store, bus: Bus, temporal: Client)
 
 async def main(home: Path) -> None:
     """Host a harness until killed or told to stop."""
-    home.mkdir(exist_ok=True)
     settings = Settings.model_validate(
         {
             "store": {"sqlite_path": home / "store.db"},
@@ -121,6 +120,7 @@ async def main(home: Path) -> None:
 
 
 if __name__ == "__main__":
+    Path(sys.argv[1]).mkdir(exist_ok=True)
     try:
         asyncio.run(main(Path(sys.argv[1])))
     finally:

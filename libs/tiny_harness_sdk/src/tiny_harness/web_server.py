@@ -4,13 +4,14 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final
 
 import uvicorn
 from starlette.applications import Starlette
 
+from tiny_harness.background import in_background
 from tiny_harness.errors import ConfigError
 
 DRAIN_TIMEOUT_S: Final = 30
@@ -21,6 +22,9 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.is_up = asyncio.Event()
+
+    def ask_to_stop(self) -> None:
+        self.should_exit = True
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -34,21 +38,16 @@ class _Server(uvicorn.Server):
 @asynccontextmanager
 async def serving(app: Starlette, path: Path, tcp: socket.socket | None) -> AsyncGenerator[None]:
     """Serve an app on a Unix socket (0600), and on a bound TCP socket if given, while the block runs."""
-    listeners: list[tuple[_Server, list[socket.socket] | None]] = [(_Server(_config(app, uds=str(path))), None)]
+    servers: list[tuple[_Server, list[socket.socket] | None]] = [(_Server(_config(app, uds=str(path))), None)]
     if tcp is not None:
-        listeners.append((_Server(_config(app)), [tcp]))
-    async with app.router.lifespan_context(app), asyncio.TaskGroup() as group:
-        for server, sockets in listeners:
-            group.create_task(server.serve(sockets))
-        for server, _ in listeners:
+        servers.append((_Server(_config(app)), [tcp]))
+    async with app.router.lifespan_context(app), AsyncExitStack() as stack:
+        for server, sockets in servers:
+            await stack.enter_async_context(in_background(server.serve(sockets), server.ask_to_stop))
             await server.is_up.wait()
+        stack.callback(app.state.stop_streams)
         os.chmod(path, 0o600)
-        try:
-            yield
-        finally:
-            for server, _ in listeners:
-                server.should_exit = True
-            app.state.stop_streams()
+        yield
 
 
 def bind_tcp(host: str, port: int) -> socket.socket:

@@ -1,14 +1,14 @@
 """Composes the engine: workflows, activities, the model and housekeeping around one Temporal worker."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from typing import Final
 
 from temporalio.client import Client
 from temporalio.worker import Worker
 
+from tiny_harness.background import in_background
 from tiny_harness.bus import Bus
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store
@@ -47,11 +47,5 @@ async def open_worker(
             max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
             graceful_shutdown_timeout=GRACE,
         )
-        async with worker:
-            housekeeping = asyncio.create_task(Housekeeping(store, bus, temporal, queue).run())
-            try:
-                yield
-            finally:
-                housekeeping.cancel()
-                with suppress(asyncio.CancelledError):
-                    await housekeeping
+        async with worker, in_background(Housekeeping(store, bus, temporal, queue).run()):
+            yield

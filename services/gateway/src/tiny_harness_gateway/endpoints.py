@@ -1,4 +1,4 @@
-"""Stands before the SDK's endpoints: looks at what they do not look at, and takes the streaming methods away from them."""
+"""Stands before the SDK's endpoints: checks what they let through, and keeps the streaming methods from them."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final

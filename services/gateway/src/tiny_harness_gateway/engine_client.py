@@ -76,14 +76,19 @@ class TemporalEngineClient:
     async def deliver(self, task_id: str, delivery: Delivery) -> Receipt:
         message_id = contracts.delivery_message_id(delivery)
         update_id = contracts.update_id(delivery.sender.id, message_id)
-        if delivery.new_task is not None:
-            return await self._deliver_first(StartTask(task_id=task_id, first=delivery), delivery, update_id)
+        start = StartTask(task_id=task_id, first=delivery if delivery.new_task else None)
         try:
-            return await self._update(task_id, delivery, update_id)
-        except _NoRun:
-            # The store says that the task is open: a new run takes it up from there.
-            start = StartTask(task_id=task_id)
+            if start.first is None:
+                return await self._update(task_id, delivery, update_id)
+            return await self._start_and_update(start, delivery, update_id, WorkflowIDReusePolicy.REJECT_DUPLICATE)
+        except (_NoRun, WorkflowAlreadyStartedError) as error:
+            # The store says that the task is open, or not there: an idempotency key whose first message was refused.
+            # A new run takes it up from the store, once more and no oftener.
+            log.info("task %s has no run (%s): starting one", task_id, type(error).__name__)
+        try:
             return await self._start_and_update(start, delivery, update_id, WorkflowIDReusePolicy.ALLOW_DUPLICATE)
+        except _NoRun as error:
+            raise Unavailable("the task was busy closing a run") from error
 
     async def cancel(self, task_id: str, cancel: Cancel) -> None:
         # A signal with a start: a task that has no run gets one. The run of a task that has ended ends at once.
@@ -97,13 +102,6 @@ class TemporalEngineClient:
                 rpc_timeout=DEADLINE,
             )
         )
-
-    async def _deliver_first(self, start: StartTask, delivery: Delivery, update_id: str) -> Receipt:
-        try:
-            return await self._start_and_update(start, delivery, update_id, WorkflowIDReusePolicy.REJECT_DUPLICATE)
-        except WorkflowAlreadyStartedError:
-            # An idempotency key whose first message was refused: that run is closed, and the store has no such task.
-            return await self._start_and_update(start, delivery, update_id, WorkflowIDReusePolicy.ALLOW_DUPLICATE)
 
     async def _start_and_update(
         self, start: StartTask, delivery: Delivery, update_id: str, reuse: WorkflowIDReusePolicy
@@ -147,8 +145,7 @@ async def _bounded(call: Awaitable[T]) -> T:
         cause = error.cause
         if isinstance(cause, ApplicationError) and cause.details:
             raise unpack(cause.type or "", cause.details[0]) from error
-        # A run that closed under the update (it ended, or went on as a new run): the same message finds the next one.
-        raise Unavailable("the task was busy closing a run") from error
+        raise _NoRun from error  # it closed under the update: it ended, or went on as a new run
     except (WorkflowUpdateRPCTimeoutOrCancelledError, TimeoutError) as error:
         raise Unavailable("the engine did not answer in time") from error
     except RPCError as error:

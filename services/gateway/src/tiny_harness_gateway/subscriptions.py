@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
+from tiny_harness.background import in_background
 from tiny_harness.bus import Bus, BusReader, Frame, Lagged
 from tiny_harness.errors import Unavailable
 from tiny_harness.events import Event
@@ -41,16 +42,14 @@ class Subscriptions:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Follow the bus while the block runs; at its end all feeds end."""
-        async with self._bus.open_reader() as reader, asyncio.TaskGroup() as group:
+        async with self._bus.open_reader() as reader:
             self._reader = reader
             self._is_stopping = False
-            tasks = [group.create_task(self._follow(reader)), group.create_task(self._check())]
-            try:
-                yield
-            finally:
-                self.close_feeds()
-                for task in tasks:
-                    task.cancel()
+            async with in_background(self._follow(reader)), in_background(self._check()):
+                try:
+                    yield
+                finally:
+                    self.close_feeds()
 
     def close_feeds(self) -> None:
         """End all feeds cleanly, and those that are still opened: their clients resume elsewhere."""

@@ -22,8 +22,15 @@ EXIT_INTERRUPTED: Final = 130
 class Command(Protocol):
     """A command's module."""
 
-    NAME: str
-    HELP: str
+    @property
+    def NAME(self) -> str:
+        """How it is called."""
+        ...
+
+    @property
+    def HELP(self) -> str:
+        """What it does, in a few words."""
+        ...
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare its arguments."""

@@ -6,10 +6,12 @@ that is silent must not silence the beat.
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Final
 
 from temporalio import activity
+
+from tiny_harness.background import in_background
 
 INTERVAL_S: Final = 1.0
 
@@ -17,13 +19,8 @@ INTERVAL_S: Final = 1.0
 @asynccontextmanager
 async def beating() -> AsyncGenerator[None]:
     """Beat while the block runs."""
-    task = asyncio.create_task(_beat())
-    try:
+    async with in_background(_beat()):
         yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 async def _beat() -> None:
