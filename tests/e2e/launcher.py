@@ -7,6 +7,7 @@ one line on standard input lets it pass. With `--free` it waits for nothing.
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -114,6 +115,10 @@ async def main(home: Path) -> None:
         }
     )
     services = {**SERVICES, "worker": "tests.e2e.launcher:open_worker"}
+    loop, this = asyncio.get_running_loop(), asyncio.current_task()
+    assert this is not None
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, this.cancel)
     async with running_harness(settings, home=home, services=services) as harness:
         print(f"ready {harness.address.socket}", flush=True)
         await asyncio.Event().wait()

@@ -41,15 +41,11 @@ class HarnessProcess:
         assert self._process.stdin is not None
         self._process.stdin.write(b"\n")
 
-    async def kill(self) -> None:
-        """Kill it as an operator does who is in a hurry."""
-        self._process.kill()
-        await self._process.wait()
-
-    async def stop(self) -> None:
-        """End it as systemd does."""
-        self._process.send_signal(signal.SIGTERM)
-        await self._process.wait()
+    async def end(self, number: signal.Signals) -> None:
+        """Send it a signal and wait for its end."""
+        self._process.send_signal(number)
+        async with asyncio.timeout(PATIENCE_S):
+            await self._process.wait()
 
     async def send(self, message_id: str, text: str, task_id: str | None = None, key: str | None = None) -> str | None:
         """Send without waiting for the turn; the task's id if the message was acknowledged, else `None`."""

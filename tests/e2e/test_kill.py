@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import os
+import signal
 import statistics
 import time
 from pathlib import Path
@@ -58,7 +59,7 @@ async def test_a_conversation_survives_a_kill_at_every_step(tmp_path: Path, forg
             send = asyncio.create_task(harness.send(f"m{number}", f"w{number}", task_id, key="the task"))
             held = asyncio.create_task(hold_at(harness, crossing))
             await asyncio.wait({held}, timeout=5)
-            await harness.kill()
+            await harness.end(signal.SIGKILL)
             held.cancel()
             got = await send
             await asyncio.gather(held, return_exceptions=True)
@@ -81,7 +82,7 @@ async def test_a_conversation_survives_a_kill_at_every_step(tmp_path: Path, forg
             assert again == other == task_id
             await until_answered(home, acknowledged)
             answered.append(time.monotonic() - started)
-            await harness.stop()
+            await harness.end(signal.SIGTERM)
         await until_gone(home)
         check(home, acknowledged)
     print(

@@ -13,6 +13,7 @@ from tiny_harness.client import (
     Address,
     Changed,
     Connected,
+    DeltaText,
     HarnessClient,
     Received,
     Reconnecting,
@@ -25,6 +26,7 @@ from tiny_harness.client import (
 )
 from tiny_harness.errors import (
     ConnectionLost,
+    InvalidInput,
     ServerRefused,
     TaskEnded,
     TaskNotCancelable,
@@ -32,6 +34,8 @@ from tiny_harness.errors import (
     Unavailable,
 )
 from tiny_harness.ext import stream
+from tiny_harness.local import running_harness
+from tiny_harness.settings import Settings
 from tiny_harness.states import TaskState
 
 pytestmark = pytest.mark.timeout(30)
@@ -274,3 +278,38 @@ async def test_a_harness_that_stays_away_is_an_error_in_bounded_time(gateway: Fa
             await client.send("hello")
         with pytest.raises(ConnectionLost):
             await client.task("t1")
+
+
+async def test_a_real_harness_understands_us_as_the_fake_one_does(settings: Settings) -> None:
+    async with running_harness(settings) as harness, connect(harness.address, "ann") as client:
+        first = await client.send("hello")
+        task_id = first.task.task_id
+        assert "Hello!" in first.reply
+        following = asyncio.create_task(collect(client, task_id))
+        assert (await client.rename(task_id, "Greeting")).name == "Greeting"
+        second = await client.send("hello again", task_id=task_id)
+        assert second.task.sub_state == "awaiting-next-message"
+        assert (await client.interrupt(task_id)).state is TaskState.INPUT_REQUIRED
+        assert [task.name for task in await client.tasks()] == ["Greeting"]
+        assert (await client.complete(task_id, "done")).state is TaskState.COMPLETED
+        events = await following
+        with pytest.raises(TaskEnded) as ended:
+            await client.send("more", task_id=task_id)
+        assert ended.value.state == "COMPLETED"
+        with pytest.raises(TaskNotCancelable):
+            await client.cancel(task_id)
+        with pytest.raises(TaskNotFound):
+            await client.task("nope")
+        with pytest.raises(InvalidInput) as empty:
+            await client.send("  ")
+        assert empty.value.kind == "empty_message"
+        canceled = await client.cancel((await client.send("hello")).task.task_id)
+        assert canceled.state is TaskState.CANCELED
+    view = None
+    for event in events:
+        view = fold(view, event)
+    assert view is not None
+    assert [message.text for message in view.messages] == ["hello", first.reply, "hello again", second.reply]
+    pieces = [event for event in events if isinstance(event, DeltaText)]
+    assert "".join(piece.text for piece in pieces) == second.reply
+    assert [event.seq for event in events if isinstance(event, Changed)] == [3, 4, 5, 6]

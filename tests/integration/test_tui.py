@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pty
+import re
 import signal
 import sys
 import termios
@@ -51,10 +52,14 @@ class Terminal:
 
     async def shows(self, text: str) -> None:
         """Wait until a text was written to the screen."""
-        async with asyncio.timeout(PATIENCE_S):
-            while text.encode() not in self._screen:
-                self._news.clear()
-                await self._news.wait()
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while text.encode() not in self._screen:
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            shown = re.sub(rb"\x1b\[[0-9;?<>]*[a-zA-Z]| +", b" ", self._screen)
+            pytest.fail(f"{text!r} is not in {shown[-2_000:]!r}")
 
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())

@@ -6,7 +6,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -32,9 +32,13 @@ def read_settings(kind: type[S], path: Path) -> S:
         raise _first_fault(kind, path, error) from None
 
 
+_KEYS: Final = {"not_loopback": "server.bind"}
+"""The key at fault of checks over the whole file."""
+
+
 def _first_fault(kind: type[BaseModel], path: Path, error: ValidationError) -> ConfigError:
     faults = error.errors(include_url=False, include_input=False)
-    keys = [".".join(str(step) for step in fault["loc"]) for fault in faults]
+    keys = [".".join(str(step) for step in fault["loc"]) or _KEYS.get(fault["type"], "") for fault in faults]
     reason = faults[0]["msg"]
     if faults[0]["type"] == "extra_forbidden":
         reason = "there is no such key" + _suggestion(kind, faults[0]["loc"])

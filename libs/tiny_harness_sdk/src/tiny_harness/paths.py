@@ -105,7 +105,7 @@ def _make_file(folder: int, home: Path) -> bool:
     from tiny_harness.config_file import default_config  # late: the text is needed once in a home's life
 
     # Written whole under another name first: nobody ever sees half a file, and the first of two starters wins.
-    draft = f".{FILE_NAME}.{os.getpid()}"
+    draft = f".{FILE_NAME}.{os.urandom(8).hex()}"
     try:
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder)
         with os.fdopen(handle, "w", encoding="utf-8") as file:

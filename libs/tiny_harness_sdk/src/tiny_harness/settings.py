@@ -8,7 +8,8 @@ import getpass
 from pathlib import Path
 from typing import Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from tiny_harness.ext.task import PARTICIPANT_ID_PATTERN, Lifecycle
 
@@ -38,29 +39,41 @@ class TemporalSettings(Section):
     """`[temporal]`: which Temporal runs the workflows."""
 
     mode: Literal["embedded", "remote"] = "embedded"
+    """`embedded`: a Temporal server of our own. `remote`: the one at `address`."""
     address: str = "127.0.0.1:7233"
+    """Of a remote Temporal server."""
     namespace: str = "default"
+    """Of a remote Temporal server."""
     task_queue: str = Field(default="tiny-harness", min_length=1)
+    """Where gateway and engine meet; different queues do not see each other."""
     tls: bool = False
+    """Whether to reach a remote Temporal server by TLS."""
     embedded: EmbeddedTemporal = EmbeddedTemporal()
+    """The server of our own."""
 
 
 class ModelSettings(Section):
     """`[model]`: who answers."""
 
     provider: Literal["openai", "scripted"] = "openai"
+    """`openai`, or any server that speaks its API; `scripted` needs no key and no network."""
 
 
 class OpenAISettings(Section):
     """`[openai]`: OpenAI, or any server that speaks its API at `base_url`."""
 
     model: str = Field(default=DEFAULT_MODEL, min_length=1)
+    """The model to ask."""
     api: Literal["responses", "chat_completions"] = "responses"
+    """Which of OpenAI's APIs to speak."""
     base_url: str | None = None
+    """A server that speaks OpenAI's API, with or without a key; default: OpenAI's own."""
     effort: Effort | None = None
+    """How hard the model thinks; unset sends nothing."""
     timeout: PositiveFloat = 120.0
     """Seconds that the provider may be silent."""
     max_output_tokens: PositiveInt | None = None
+    """Tokens that one answer may have; unset sends nothing."""
     context_window_tokens: PositiveInt = 100_000
     """Tokens of conversation that are sent at most; older messages are left out first."""
 
@@ -76,14 +89,19 @@ class ServerSettings(Section):
     """`[server]`: what the gateway serves and to whom."""
 
     bind: str = "127.0.0.1:8080"
+    """Where `serve` listens, HOST:PORT; port 0 picks a free one."""
     base_url: str | None = None
     """Where clients reach it; default: http://<bind>."""
     participant: str | None = Field(default=None, pattern=PARTICIPANT_ID_PATTERN)
     """Who our clients speak as; default: the login name."""
     max_request_bytes: PositiveInt = 1_500_000
+    """Bytes that a request may have; more is answered 413."""
     rate_limit_per_minute: PositiveInt = 120
+    """Calls that a participant may make in a minute; more are answered 429."""
     max_streams: PositiveInt = 50
+    """Streams that a participant may hold open."""
     cors_origins: tuple[str, ...] = ()
+    """Origins of pages elsewhere that may call; none by default."""
 
     @property
     def url(self) -> str:
@@ -100,18 +118,20 @@ class ServerSettings(Section):
         """The port of `bind`; 0 picks a free one."""
         return int(self.bind.rpartition(":")[2])
 
-    @model_validator(mode="after")
-    def _bind_is_host_and_port(self) -> Self:
-        host, _, port = self.bind.rpartition(":")
+    @field_validator("bind")
+    @classmethod
+    def _bind_is_host_and_port(cls, bind: str) -> str:
+        host, _, port = bind.rpartition(":")
         if not host or not port.isdecimal() or int(port) > 65535:
-            raise ValueError("bind must be HOST:PORT")
-        return self
+            raise ValueError("must be HOST:PORT")
+        return bind
 
 
 class StoreSettings(Section):
     """`[store]`: where tasks live."""
 
     sqlite_path: Path = Path("tiny-harness.db")
+    """The store's file. Its folder is the home: one harness runs in it."""
 
 
 class TaskSettings(Section):
@@ -125,12 +145,14 @@ class AuthSettings(Section):
     """`[auth]`: how the gateway knows who speaks."""
 
     mode: Literal["local", "none"] = "local"
+    """`local`: a token, or the Unix socket. `none`: whoever reaches the port is believed; loopback only."""
 
 
 class RetentionSettings(Section):
     """`[retention]`: how long ended tasks are kept. Open tasks are kept for ever."""
 
     tasks_days: PositiveFloat = 90.0
+    """Days after its end that `tasks purge` deletes a task."""
 
 
 class ObservabilitySettings(Section):
@@ -139,6 +161,7 @@ class ObservabilitySettings(Section):
     log_file: Path | None = None
     """Where to log; default: standard error, for `serve` and `worker` only."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """How much is logged."""
 
 
 class Settings(Section):
@@ -163,7 +186,9 @@ class Settings(Section):
     @model_validator(mode="after")
     def _none_needs_loopback(self) -> Self:
         if self.auth.mode in ("none", "local") and self.server.host not in ("127.0.0.1", "::1", "localhost"):
-            raise ValueError(f"auth.mode = {self.auth.mode!r} needs a loopback address in server.bind")
+            raise PydanticCustomError(
+                "not_loopback", "needs a loopback address with auth.mode = {mode}", {"mode": self.auth.mode}
+            )
         return self
 
     @classmethod

@@ -47,7 +47,7 @@ async def _run(folder: Path, *, stay: bool) -> int:
             if not stay:
                 await _end(client, task_id)
                 return 0
-        show("Opening the same conversation in the TUI: press ctrl+t for the list of tasks.")
+        show("Opening the same conversation in the TUI: press F5 for the list of tasks.")
         from tiny_harness.tui.app import run_tui
 
         await run_tui(address, PARTICIPANT)

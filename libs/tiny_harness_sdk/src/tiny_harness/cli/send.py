@@ -1,7 +1,6 @@
 """`tiny-harness send`: one message, its reply on standard output; for scripts."""
 
 import argparse
-import asyncio
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -49,6 +48,8 @@ async def _run(args: argparse.Namespace, text: str) -> int:
 
 async def _send(args: argparse.Namespace, text: str) -> "TurnResult":
     """Send under one message id, however often the harness has to be found again."""
+    import asyncio
+
     from tiny_harness.ids import new_id
 
     message_id = new_id()

@@ -1,7 +1,6 @@
 """`tiny-harness serve`: a harness for others, until told to stop."""
 
 import argparse
-import asyncio
 import sys
 
 from tiny_harness.cli.start import home_of, load_settings, run_async
@@ -25,6 +24,8 @@ def run(args: argparse.Namespace) -> int:
 
 async def _run(args: argparse.Namespace) -> int:
     settings = load_settings(args, create=True)
+    import asyncio
+
     from tiny_harness.config_file import require_model_key
     from tiny_harness.local import running_harness
     from tiny_harness.logs import configure_logs

@@ -1,7 +1,6 @@
 """What commands share before and after their own work: settings, the harness to talk to, running async code."""
 
 import argparse
-import asyncio
 import os
 import signal
 import sys
@@ -73,6 +72,8 @@ async def open_target(args: argparse.Namespace) -> AsyncGenerator[tuple["Address
 
 def run_async(work: Coroutine[Any, Any, int], *, stopped: int = EXIT_INTERRUPTED) -> int:
     """Run a command's coroutine; SIGTERM, SIGHUP and SIGINT end it cleanly with the given status."""
+    import asyncio
+
     import uvloop
 
     async def guarded() -> int:

@@ -1,7 +1,6 @@
 """`tiny-harness worker`: the engine alone, for a Temporal server by address."""
 
 import argparse
-import asyncio
 
 from tiny_harness.cli.start import home_of, load_settings, run_async
 from tiny_harness.errors import ConfigError
@@ -26,6 +25,8 @@ async def _run(args: argparse.Namespace) -> int:
     if settings.temporal.mode == "embedded":
         reason = "with an embedded Temporal server the engine runs inside `tiny-harness serve`"
         raise ConfigError(reason, file=path, key="temporal.mode")
+    import asyncio
+
     from tiny_harness.config_file import require_model_key
     from tiny_harness.local import running_worker
     from tiny_harness.logs import configure_logs

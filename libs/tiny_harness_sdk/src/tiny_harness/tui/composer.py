@@ -1,8 +1,10 @@
 """Where a person writes."""
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
+from textual.events import Key
 from textual.message import Message
 from textual.widgets import TextArea
 
@@ -11,8 +13,8 @@ class Composer(TextArea):
     """A text of several lines: Enter sends it, Ctrl+J breaks the line, a paste is text whatever is in it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", "Send", priority=True),
-        Binding("ctrl+j,shift+enter", "line_break", "Line break", priority=True, show=False),
+        Binding("enter", "send", "Send"),
+        Binding("ctrl+j,shift+enter", "line_break", "Line break", show=False),
     ]
 
     class Sent(Message):
@@ -21,6 +23,17 @@ class Composer(TextArea):
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
+
+    def on_key(self, event: Key) -> None:
+        """Take the keys that a text area would type.
+
+        In here, in the order of typing: a priority binding overtakes the letters before it.
+        """
+        action = _ACTIONS.get(event.key)
+        if action is not None:
+            event.stop()
+            event.prevent_default()
+            action(self)
 
     def action_send(self) -> None:
         """Hand the text over, unless it is blank."""
@@ -36,3 +49,10 @@ class Composer(TextArea):
         """Return a text that could not be sent, before what was written since."""
         self.text = f"{text}\n{self.text}" if self.text.strip() else text
         self.move_cursor(self.document.end)
+
+
+_ACTIONS: Final[dict[str, Callable[[Composer], None]]] = {
+    "enter": Composer.action_send,
+    "ctrl+j": Composer.action_line_break,
+    "shift+enter": Composer.action_line_break,
+}
