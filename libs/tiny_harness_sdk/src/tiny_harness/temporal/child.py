@@ -18,7 +18,6 @@ import os, signal, sys
 child = os.fork()
 if child == 0:
     os.execv(sys.argv[1], sys.argv[1:])
-signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
 watcher = os.fork()
 if watcher == 0:
     os.read(0, 1)
