@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 help:
 	@echo "make demo   a conversation with the scripted model: no key, no server"
 	@echo "make test   lint, types, import contracts and all tests"
-	@echo "make soak   the long tests at full size (about an hour)"
+	@echo "make soak   the long tests at full size (about half an hour)"
 	@echo "make bench  the benchmarks, with their baselines"
 
 $(STAMP): pyproject.toml
@@ -37,10 +37,10 @@ test: lint types
 	$(BIN)/python -m pytest -q
 
 soak: $(STAMP)
-	TINY_HARNESS_SOAK=1 $(BIN)/python -m pytest -q -s -m soak
+	TINY_HARNESS_SOAK=1 $(BIN)/python -m pytest -q -s tests/e2e
 
 bench: $(STAMP)
-	$(BIN)/python -m tests.bench
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m tests.bench
 
 clean:
 	rm -rf $(VENV)

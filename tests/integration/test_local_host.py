@@ -122,3 +122,14 @@ async def test_no_process_outlives_the_harness(tmp_path: Path, number: signal.Si
         assert await harness.send("m1", "hi")
         await harness.end(signal.SIGTERM)
     await until_gone(home)
+
+
+async def test_loading_and_hosting_touch_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = tmp_path / "nobody"
+    nobody.mkdir()
+    monkeypatch.setenv("HOME", str(nobody))
+    config = tmp_path / "c.toml"
+    config.write_text(f"[model]\nprovider = 'scripted'\n[store]\nsqlite_path = '{tmp_path / 'data' / 'store.db'}'")
+    async with running_harness(Settings.load(config)):
+        assert (tmp_path / "data" / "store.db").exists()
+    assert list(nobody.iterdir()) == []

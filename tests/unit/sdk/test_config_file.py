@@ -106,3 +106,9 @@ def test_a_missing_key_names_the_variable_and_the_keyless_ways() -> None:
 )
 def test_a_key_is_wanted_only_where_one_is_needed(tmp_path: Path, text: str, environ: dict[str, str]) -> None:
     require_model_key(load(tmp_path, text), environ)
+
+
+def test_a_relative_path_is_relative_to_the_working_directory(tmp_path: Path) -> None:
+    settings = load(tmp_path, "[store]\nsqlite_path = 'here.db'")
+    assert settings.store.sqlite_path == Path("here.db")
+    assert settings.temporal_database == Path("temporal.db")

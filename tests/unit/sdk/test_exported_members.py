@@ -5,8 +5,8 @@ import tiny_harness
 PUBLIC = """
 AWAITING_ANSWER AWAITING_NEXT_MESSAGE Address AlreadyRunning ConfigError ConfigPath ConnectionLost HarnessClient
 HarnessError InvalidInput RoleNotPermitted RunningHarness Settings TaskEnded TaskNotCancelable TaskNotFound TaskState
-TaskView TurnResult Unavailable __version__ connect default_config default_home describe find_host open_harness open_store
-prepare_home require_model_key resolve_config running_harness running_worker
+TaskView TurnResult Unavailable __version__ connect default_config default_home describe find_host open_harness
+open_store prepare_home require_model_key resolve_config running_harness running_worker
 """
 
 

@@ -1,0 +1,1 @@
+"""Benchmarks, each with its baseline in the same run: `make bench`."""
