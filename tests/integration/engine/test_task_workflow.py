@@ -119,6 +119,21 @@ async def test_interrupt_stops_the_turn_and_keeps_the_task(engine: Engine) -> No
     assert await task.replies() == ["re: two"]
 
 
+async def test_an_interrupt_with_a_message_waiting_starts_the_next_turn_at_once(engine: Engine) -> None:
+    task = engine.task()
+    engine.model.hold()
+    await task.start("m1", "one")
+    await engine.model.until_asked()
+    engine.model.asked.clear()
+    await task.say("m2", "two")
+    await task.control("i1", "interrupt")
+    await engine.model.until_asked()
+    assert [m.text for m in engine.model.requests[-1].messages] == ["one", "two"]
+    engine.model.gate.set()
+    await task.until(lambda s: s.turn == 2 and s.state is TaskState.INPUT_REQUIRED)
+    assert await task.replies() == ["re: two"]
+
+
 async def test_cancel_wins_over_a_running_turn(engine: Engine) -> None:
     task = engine.task()
     engine.model.hold()

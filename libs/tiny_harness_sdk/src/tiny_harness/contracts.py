@@ -4,7 +4,6 @@ Everything here is small: message content crosses as opaque A2A JSON text, every
 """
 
 import hashlib
-import json
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
@@ -116,8 +115,3 @@ def shard(task_id: str) -> int:
     """Say where a task lives: the only way to a store, a channel or a namespace. One shard today."""
     del task_id
     return 0
-
-
-def delivery_message_id(delivery: Delivery) -> str:
-    """Read the id of the message that a delivery carries."""
-    return str(json.loads(delivery.message)["messageId"])

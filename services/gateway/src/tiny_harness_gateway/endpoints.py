@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
 from a2a.types import SendMessageRequest, TaskPushNotificationConfig
 from google.protobuf.message import Message
 from starlette.requests import Request
@@ -37,8 +38,7 @@ def rpc_endpoint(streams: Streams, sdk: Endpoint) -> Endpoint:
             if body.get("method") in STREAMING_METHODS:
                 return await streams.rpc(request, body)
             requests.check_version(request)
-            if body.get("method") == "ListTasks" and isinstance(body.get("params"), dict):
-                requests.check_status_filter(body["params"].get("status"))
+            _check_params(body)
             return await sdk(await _with_version(request))
         except Exception as error:  # noqa: BLE001 - the edge: told as an answer of the binding, logged if unforeseen
             return refusal(binding, error)
@@ -74,6 +74,15 @@ def _is_call(body: Any) -> bool:
         return False
     request_id = body.get("id")
     return isinstance(request_id, str | int | None) and not isinstance(request_id, bool)
+
+
+def _check_params(body: dict[str, Any]) -> None:
+    """Read a call's parameters as the SDK will: what it cannot read it tells in an exception's words."""
+    method, params = body.get("method"), body.get("params", {})
+    if method in JsonRpcDispatcher.METHOD_TO_MODEL:
+        requests.parse(params, JsonRpcDispatcher.METHOD_TO_MODEL[method]())
+    if method == "ListTasks":
+        requests.check_status_filter(params.get("status"))
 
 
 async def _with_version(request: Request) -> Request:

@@ -1,8 +1,10 @@
 """Takes inputs to the engine: A2A calls become workflow updates and signals here, and nowhere else."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final, Protocol, TypeVar
 
@@ -19,6 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from tiny_harness import contracts
 from tiny_harness.contracts import Cancel, Delivery, Receipt, StartTask
 from tiny_harness.errors import HarnessError, Unavailable, unpack
+from tiny_harness.intake import read_message
 
 T = TypeVar("T")
 
@@ -74,8 +77,10 @@ class TemporalEngineClient:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
 
     async def deliver(self, task_id: str, delivery: Delivery) -> Receipt:
-        message_id = contracts.delivery_message_id(delivery)
-        update_id = contracts.update_id(delivery.sender.id, message_id)
+        # Temporal answers a known update id without asking the task, so other content under a used message id has
+        # another one: it gets to the task, which refuses it.
+        intake = read_message(json.loads(delivery.message))
+        update_id = contracts.update_id(delivery.sender.id, f"{intake.message_id}\0{intake.digest}")
         start = StartTask(task_id=task_id, first=delivery if delivery.new_task else None)
         try:
             if start.first is None:
@@ -110,16 +115,20 @@ class TemporalEngineClient:
             contracts.TASK_WORKFLOW, start, **self._options(start.task_id, reuse)
         )
         async with self._starts:
-            return await _bounded(
-                self._temporal.execute_update_with_start_workflow(
-                    contracts.DELIVER,
-                    delivery,
-                    start_workflow_operation=operation,
-                    id=update_id,
-                    result_type=Receipt,
-                    rpc_timeout=DEADLINE,
+            try:
+                return await _bounded(
+                    self._temporal.execute_update_with_start_workflow(
+                        contracts.DELIVER,
+                        delivery,
+                        start_workflow_operation=operation,
+                        id=update_id,
+                        result_type=Receipt,
+                        rpc_timeout=DEADLINE,
+                    )
                 )
-            )
+            except BaseException:
+                await _take_failure(operation)
+                raise
 
     async def _update(self, task_id: str, delivery: Delivery, update_id: str) -> Receipt:
         handle = self._temporal.get_workflow_handle(contracts.workflow_id(task_id))
@@ -134,6 +143,13 @@ class TemporalEngineClient:
             "id_conflict_policy": WorkflowIDConflictPolicy.USE_EXISTING,
             "id_reuse_policy": reuse,
         }
+
+
+async def _take_failure(operation: WithStartWorkflowOperation[Any, Any]) -> None:
+    """Ask for the handle whose failure is told already: one that nobody asks for, asyncio logs as lost."""
+    with suppress(Exception, asyncio.CancelledError):
+        async with asyncio.timeout(0):
+            await operation.workflow_handle()
 
 
 async def _bounded(call: Awaitable[T]) -> T:

