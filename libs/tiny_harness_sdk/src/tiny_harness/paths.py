@@ -1,22 +1,21 @@
 """Where the configuration is, and how a home is made that nobody else can read or redirect (R2, abuse cases 7 and 8).
 
-Only the standard library: `--help` shows what this finds.
+Only the light part of the standard library, and our errors when one is raised: `--help` shows what this finds.
 """
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tiny_harness.errors import ConfigError
+if TYPE_CHECKING:
+    from tiny_harness.errors import ConfigError
 
 HOME_NAME: Final = ".tiny-harness"
 FILE_NAME: Final = "config.toml"
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigPath:
+class ConfigPath(NamedTuple):
     """The configuration file in effect."""
 
     path: Path
@@ -61,7 +60,7 @@ def prepare_home(home: Path | None = None) -> Path | None:
     except FileExistsError:
         pass
     except OSError as error:
-        raise ConfigError(f"cannot be created ({error.strerror})", file=str(home)) from error
+        raise _refusal(f"cannot be created ({error.strerror})", file=str(home)) from error
     folder = _open_folder(home)
     try:
         return home / FILE_NAME if _make_file(folder, home) else None
@@ -89,7 +88,7 @@ def _open_folder(home: Path) -> int:
     try:
         folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        raise ConfigError(f"cannot be opened ({error.strerror})", file=str(home)) from error
+        raise _refusal(f"cannot be opened ({error.strerror})", file=str(home)) from error
     _check(os.fstat(folder), home)
     return folder
 
@@ -118,12 +117,18 @@ def _make_file(folder: int, home: Path) -> bool:
         finally:
             os.unlink(draft, dir_fd=folder)
     except OSError as error:
-        raise ConfigError(f"cannot be created ({error.strerror})", file=str(path)) from error
+        raise _refusal(f"cannot be created ({error.strerror})", file=str(path)) from error
     return True
+
+
+def _refusal(reason: str, file: str) -> "ConfigError":
+    from tiny_harness.errors import ConfigError
+
+    return ConfigError(reason, file=file)
 
 
 def _check(found: os.stat_result, path: Path) -> None:
     if stat.S_ISLNK(found.st_mode):
-        raise ConfigError("is a symbolic link; nothing is read or written through it", file=str(path))
+        raise _refusal("is a symbolic link; nothing is read or written through it", file=str(path))
     if found.st_uid != os.geteuid():
-        raise ConfigError("belongs to another user", file=str(path))
+        raise _refusal("belongs to another user", file=str(path))

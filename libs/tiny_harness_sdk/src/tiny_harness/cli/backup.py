@@ -5,7 +5,6 @@ from pathlib import Path
 
 from tiny_harness.cli.output import show
 from tiny_harness.cli.start import load_settings
-from tiny_harness.errors import ConfigError
 
 NAME = "backup"
 HELP = "copy the store to a new file, also while a harness runs"
@@ -20,10 +19,11 @@ def run(args: argparse.Namespace) -> int:
     """Copy."""
     settings = load_settings(args, create=False)
     source, target = settings.store.sqlite_path, Path(args.file)
-    if not source.exists():
-        raise ConfigError("there is no store yet, so nothing to copy", file=str(source))
+    from tiny_harness.errors import ConfigError
     from tiny_harness.store.sqlite import copy_database
 
+    if not source.exists():
+        raise ConfigError("there is no store yet, so nothing to copy", file=str(source))
     try:
         copy_database(source, target)
     except OSError as error:

@@ -1,9 +1,7 @@
 """`tiny-harness demo`: the whole thing with the scripted model; no key, no network."""
 
 import argparse
-import shutil
 import sys
-import tempfile
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -11,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from tiny_harness.cli.output import show, state_words
 from tiny_harness.cli.start import run_async
-from tiny_harness.errors import ConfigError, TaskEnded
 
 if TYPE_CHECKING:
     from tiny_harness.address import Address
@@ -66,6 +63,8 @@ async def _talk(client: "HarnessClient") -> str:
 
 
 async def _end(client: "HarnessClient", task_id: str) -> None:
+    from tiny_harness.errors import TaskEnded
+
     done = await client.complete(task_id)
     show(f"you    (complete)\n       [{state_words(done)}]\n")
     show("you    One more thing ...")
@@ -97,6 +96,11 @@ async def _hosted(folder: Path) -> AsyncGenerator["Address"]:
 
 @contextmanager
 def _folder(keep: str | None) -> Generator[Path]:
+    import shutil
+    import tempfile
+
+    from tiny_harness.errors import ConfigError
+
     if keep is None:
         folder = Path(tempfile.mkdtemp(prefix="tiny-harness-demo-"))
         try:

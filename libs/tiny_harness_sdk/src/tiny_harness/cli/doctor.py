@@ -1,13 +1,11 @@
 """`tiny-harness doctor`: looks at everything a start needs, and changes nothing."""
 
 import argparse
-import shutil
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from tiny_harness.cli.output import show, show_json
 from tiny_harness.cli.start import home_of
-from tiny_harness.errors import ConfigError, HarnessError
 from tiny_harness.paths import check_home, resolve_config
 
 if TYPE_CHECKING:
@@ -57,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _try(check: Callable[[], str]) -> tuple[bool, str]:
+    from tiny_harness.errors import HarnessError
+
     try:
         return True, check()
     except HarnessError as error:
@@ -87,11 +87,15 @@ def _temporal(settings: "Settings") -> str:
 
 
 def _disk(settings: "Settings") -> str:
+    import shutil
+
     folder = home_of(settings)
     while not folder.exists():
         folder = folder.parent
     free = shutil.disk_usage(folder).free
     if free < MIN_FREE_BYTES:
+        from tiny_harness.errors import ConfigError
+
         raise ConfigError(f"only {free // 1_000_000} MB are left: new messages are refused", file=str(folder))
     return f"{free // 1_000_000} MB free"
 

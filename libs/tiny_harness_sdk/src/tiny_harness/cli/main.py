@@ -11,7 +11,6 @@ from typing import Final, NoReturn, Protocol
 
 from tiny_harness._version import __version__
 from tiny_harness.cli import backup, config, demo, doctor, send, serve, tasks, tui, worker
-from tiny_harness.errors import AlreadyRunning, ConfigError, HarnessError
 from tiny_harness.paths import resolve_config
 
 EXIT_FAILED: Final = 1
@@ -61,15 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return (getattr(args, "run", None) or tui.run)(args)
     except SystemExit as stop:  # argparse's way to end
         return stop.code if isinstance(stop.code, int) else EXIT_USAGE
-    except (ConfigError, AlreadyRunning) as error:
-        return _fail(error, EXIT_USAGE)
-    except HarnessError as error:
-        return _fail(error, EXIT_FAILED)
     except BrokenPipeError:  # whoever read our output has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the process's edge; what is not ours goes on with its traceback
+        return _fail(error)
 
 
 def build_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
@@ -105,6 +102,11 @@ def _configuration(words: Sequence[str]) -> str:
     return f"configuration in effect: {found.path} (from {found.origin}{state})"
 
 
-def _fail(error: HarnessError, status: int) -> int:
+def _fail(error: Exception) -> int:
+    """Tell an error of ours; the import is late, since most runs need none."""
+    from tiny_harness.errors import AlreadyRunning, ConfigError, HarnessError
+
+    if not isinstance(error, HarnessError):
+        raise error
     print(f"tiny-harness: {error}", file=sys.stderr)
-    return status
+    return EXIT_USAGE if isinstance(error, ConfigError | AlreadyRunning) else EXIT_FAILED

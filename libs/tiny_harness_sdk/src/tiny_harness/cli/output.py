@@ -1,6 +1,5 @@
 """How commands print: text made safe for a terminal, tables, JSON."""
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,8 @@ def show(text: str = "") -> None:
 
 def show_json(data: Any) -> None:
     """Print one JSON document."""
+    import json
+
     json.dump(data, sys.stdout, ensure_ascii=False, indent=2, default=str)
     print(flush=True)
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from tiny_harness.cli.output import show, show_json, state_words, task_json
 from tiny_harness.cli.start import add_target, open_target, run_async
-from tiny_harness.errors import ConfigError, ConnectionLost
 
 if TYPE_CHECKING:
     from tiny_harness.client import TurnResult
@@ -31,6 +30,8 @@ def run(args: argparse.Namespace) -> int:
     """Send; the status is 3 when the task waits for an answer or an approval."""
     text = sys.stdin.read() if args.text == "-" else args.text
     if not text.strip():
+        from tiny_harness.errors import ConfigError
+
         raise ConfigError("the message is empty")
     return run_async(_run(args, text))
 
@@ -50,6 +51,7 @@ async def _send(args: argparse.Namespace, text: str) -> "TurnResult":
     """Send under one message id, however often the harness has to be found again."""
     import asyncio
 
+    from tiny_harness.errors import ConnectionLost
     from tiny_harness.ids import new_id
 
     message_id = new_id()

@@ -2,12 +2,10 @@
 
 import argparse
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from tiny_harness.cli.output import show, show_json, show_table, state_words, task_json
 from tiny_harness.cli.start import add_target, load_settings, open_target, run_async
-from tiny_harness.states import describe
 
 if TYPE_CHECKING:
     from tiny_harness.client import HarnessClient, TaskView
@@ -61,6 +59,8 @@ async def _list(args: argparse.Namespace) -> int:
     if args.json:
         show_json([task_json(task) for task in found])
         return 0
+    from tiny_harness.states import describe
+
     rows = [
         (task.task_id, describe(task.state, task.sub_state), f"{task.updated_at:%Y-%m-%d %H:%M}", task.name or "")
         for task in found
@@ -86,6 +86,8 @@ async def _act(args: argparse.Namespace) -> int:
 
 async def _purge(args: argparse.Namespace) -> int:
     settings = load_settings(args, create=True)
+    from datetime import timedelta
+
     from tiny_harness.store import open_store
 
     async with open_store(settings) as store:

@@ -3,7 +3,6 @@
 import argparse
 
 from tiny_harness.cli.start import home_of, load_settings, run_async
-from tiny_harness.errors import ConfigError
 from tiny_harness.paths import resolve_config
 
 NAME = "worker"
@@ -23,6 +22,8 @@ async def _run(args: argparse.Namespace) -> int:
     settings = load_settings(args, create=True)
     path = str(resolve_config(args.config).path)
     if settings.temporal.mode == "embedded":
+        from tiny_harness.errors import ConfigError
+
         reason = "with an embedded Temporal server the engine runs inside `tiny-harness serve`"
         raise ConfigError(reason, file=path, key="temporal.mode")
     import asyncio
