@@ -186,6 +186,11 @@ def test_worker_says_that_an_embedded_server_needs_none(configured: Shell) -> No
     assert "serve" in configured.run("worker", status=2).stderr
 
 
+def test_options_before_the_command_count(configured: Shell) -> None:
+    err = configured.run("--url", "http://127.0.0.1:9", "tasks", "list", status=1).stderr
+    assert "connection" in err
+
+
 def test_a_backup_is_made_once(configured: Shell) -> None:
     configured.run("send", "hello")
     copy = configured.home / "copy.db"

@@ -246,6 +246,15 @@ async def test_the_list_of_tasks_leads_back_to_one() -> None:
         await until(pilot, lambda: client.sent[-1][1] == "old")
 
 
+async def test_it_opens_with_the_task_that_it_was_given() -> None:
+    client = FakeClient()
+    client.add_task("old", "Old thing", "question", "answer")
+    app = HarnessApp(client.as_client(), "old")
+    async with app.run_test(size=(90, 30)) as pilot:
+        await until(pilot, lambda: "Your turn" in state(app))
+        assert texts(app) == ["question", "answer"]
+
+
 async def test_the_list_of_tasks_keeps_up_and_can_be_left() -> None:
     async with open_app() as (client, app, pilot):
         await pilot.press("f5")

@@ -44,10 +44,9 @@ async def _run(folder: Path, *, stay: bool) -> int:
             if not stay:
                 await _end(client, task_id)
                 return 0
-        show("Opening the same conversation in the TUI: press F5 for the list of tasks.")
         from tiny_harness.tui.app import run_tui
 
-        await run_tui(address, PARTICIPANT)
+        await run_tui(address, PARTICIPANT, task_id)
     return 0
 
 

@@ -80,6 +80,7 @@ def build_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tiny-harness {__version__}")
     parser.add_argument("--config", metavar="PATH", help="configuration file (default: ~/.tiny-harness/config.toml)")
     tui.add_arguments(parser)
+    parser.set_defaults(task=None, plain=False, url=None, token=None, participant=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for command in COMMANDS:
         sub = commands.add_parser(command.NAME, help=command.HELP, description=command.HELP)

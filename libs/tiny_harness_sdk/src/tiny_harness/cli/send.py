@@ -21,7 +21,9 @@ RETRY_FOR_S: Final = 60.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("text", metavar="TEXT", help="the message, or - to read it from standard input")
-    parser.add_argument("--task", metavar="ID", help="the task to go on with (default: a new one)")
+    parser.add_argument(
+        "--task", default=argparse.SUPPRESS, metavar="ID", help="the task to go on with (default: a new one)"
+    )
     parser.add_argument("--json", action="store_true", help="print task and reply as JSON")
     add_target(parser)
 

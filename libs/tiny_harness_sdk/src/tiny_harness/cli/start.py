@@ -20,12 +20,15 @@ TOKEN_VARIABLE: Final = "TINY_HARNESS_TOKEN"
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
-    """Declare which harness to talk to, and as whom."""
-    parser.add_argument("--url", help="talk to the harness at this address instead of the one of this home")
-    parser.add_argument("--token", help=f"bearer token for --url (default: ${TOKEN_VARIABLE})")
-    parser.add_argument(
-        "--participant", metavar="ID", help="who speaks (default: [server] participant, else the login)"
-    )
+    """Declare which harness to talk to, and as whom.
+
+    Without defaults, which would hide options that stand before the command; `main` has them.
+    """
+    unset = argparse.SUPPRESS
+    parser.add_argument("--url", default=unset, help="talk to the harness at this address, not to this home's")
+    parser.add_argument("--token", default=unset, help=f"bearer token for --url (default: ${TOKEN_VARIABLE})")
+    who = "who speaks (default: [server] participant, else the login)"
+    parser.add_argument("--participant", default=unset, metavar="ID", help=who)
 
 
 def load_settings(args: argparse.Namespace, *, create: bool) -> "Settings":

@@ -11,7 +11,12 @@ HELP = "talk in the terminal (the same as no command)"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--plain", action="store_true", help="line by line, for scripts and screen readers")
+    parser.add_argument(
+        "--task", default=argparse.SUPPRESS, metavar="ID", help="the task to open (default: a new conversation)"
+    )
+    parser.add_argument(
+        "--plain", action="store_true", default=argparse.SUPPRESS, help="line by line, for scripts and screen readers"
+    )
     add_target(parser)
 
 
@@ -28,5 +33,5 @@ async def _run(args: argparse.Namespace) -> int:
             return await run_plain(address, participant, sys.stdin, sys.stdout)
         from tiny_harness.tui.app import run_tui
 
-        await run_tui(address, participant)
+        await run_tui(address, participant, args.task)
         return 0

@@ -71,9 +71,11 @@ class HarnessApp(App[None]):
     asks_cancel: reactive[bool] = reactive(False, bindings=True)
     """Whether the next F3 cancels."""
 
-    def __init__(self, client: HarnessClient) -> None:
+    def __init__(self, client: HarnessClient, task_id: str | None = None) -> None:
+        """`task_id` names the task to open first; default: a new conversation."""
         super().__init__()
         self._client = client
+        self._first_task = task_id
         self._room = Room()
         self._outbox: asyncio.Queue[Outgoing] = asyncio.Queue()
         self._drawing = asyncio.Lock()
@@ -96,6 +98,8 @@ class HarnessApp(App[None]):
         self._show_room()
         self.query_one(Composer).focus()
         self._deliver_all()
+        if self._first_task is not None:
+            self._open(self._first_task)
         if not self.is_headless:
             self.set_interval(TERMINAL_CHECK_S, self._leave_a_lost_terminal)
 
@@ -159,10 +163,14 @@ class HarnessApp(App[None]):
         """Let the person choose a task and open it."""
         chosen = await self.push_screen_wait(TaskPicker(self._client))
         if chosen is not None and not (self._room.view and self._room.view.task_id == chosen):
-            self._tell("")
-            room = Room(has_words=True)
-            self._enter(room)
-            self._watch(room, chosen)
+            self._open(chosen)
+
+    def _open(self, task_id: str) -> None:
+        """Go to a task."""
+        self._tell("")
+        room = Room(has_words=True)
+        self._enter(room)
+        self._watch(room, task_id)
 
     @work(group="act")
     async def _act(self, what: str) -> None:
@@ -300,15 +308,20 @@ class HarnessApp(App[None]):
             self.exit()
 
 
-async def run_tui(address: Address, participant: str) -> None:
+async def run_tui(address: Address, participant: str, task_id: str | None = None) -> None:
     """Show the full-screen surface until the person leaves, or the terminal does.
+
+    Args:
+        address: The harness.
+        participant: Who talks.
+        task_id: The task to open first; default: a new conversation.
 
     Raises:
         ConnectionLost: Nothing answers at the address.
         ServerRefused: What answers does not let us in.
     """
     async with connect(address, participant) as client:
-        app = HarnessApp(client)
+        app = HarnessApp(client, task_id)
         with ending_by_signal(app.exit):
             await app.run_async()
 
