@@ -5,6 +5,8 @@ and `config_file`.
 """
 
 import getpass
+import os
+import re
 from pathlib import Path
 from typing import Final, Literal, Self
 
@@ -207,5 +209,9 @@ class Settings(Section):
 
 
 def login_name() -> str:
-    """Name the user as our clients present them when nothing else is configured."""
-    return getpass.getuser()
+    """Name the user as our clients present them when nothing else is configured: the login, as a participant id."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):  # no variable says it, and the system has no such user
+        name = f"user-{os.getuid()}"
+    return re.sub(r"[^A-Za-z0-9._:@-]", "-", name)[:128] or "user"
