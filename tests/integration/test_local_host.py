@@ -4,11 +4,14 @@ import asyncio
 import os
 import signal
 import socket
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.process import children_of, running, until_gone
+from tests.e2e.process import PATIENCE_S, ROOT, children_of, running, until_gone
 from tiny_harness.client import connect
 from tiny_harness.errors import AlreadyRunning, ConfigError
 from tiny_harness.host import find_host
@@ -122,6 +125,55 @@ async def test_no_process_outlives_the_harness(tmp_path: Path, number: signal.Si
         assert await harness.send("m1", "hi")
         await harness.end(signal.SIGTERM)
     await until_gone(home)
+
+
+@asynccontextmanager
+async def half_started(home: Path) -> AsyncGenerator[asyncio.subprocess.Process]:
+    """A harness in a process of its own that has a Temporal server and waits for its engine for ever."""
+    words = (sys.executable, "-m", "tests.integration.half_started", str(home))
+    process = await asyncio.create_subprocess_exec(*words, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            assert await process.stdout.readline() == b"half\n"
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+async def test_a_start_that_is_broken_off_leaves_nothing(
+    settings: Settings, home: Path, number: signal.Signals
+) -> None:
+    async with half_started(home) as process, asyncio.timeout(PATIENCE_S):
+        assert len(children_of(home)) == 1
+        assert find_host(home) is None
+        process.send_signal(number)
+        assert await process.wait() == (-9 if number == signal.SIGKILL else 0)
+        await until_gone(home)
+    async with open_harness(settings, home=home) as address:
+        assert find_host(home) == address
+
+
+async def test_who_comes_while_another_starts_waits_and_takes_its_place(settings: Settings, home: Path) -> None:
+    async with half_started(home) as process, asyncio.timeout(PATIENCE_S):
+        is_refused = asyncio.Event()
+
+        async def come() -> None:
+            with pytest.raises(AlreadyRunning) as caught:
+                async with running_harness(settings, home=home):
+                    pass
+            assert caught.value.pid == process.pid
+            is_refused.set()
+            async with open_harness(settings, home=home) as address:
+                assert find_host(home) == address
+
+        comer = asyncio.ensure_future(come())
+        await is_refused.wait()
+        process.kill()
+        await comer
 
 
 async def test_loading_and_hosting_touch_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,13 +23,23 @@ SOCKET_URL: Final = "http://localhost"
 MAX_SOCKET_PATH: Final = 100
 """Bytes; the kernel takes 107."""
 PROBE_TIMEOUT_S: Final = 1.0
+MIN_TOKEN_CHARACTERS: Final = 20
+"""A shorter one was not made by us: the file was cut, or is something else."""
 
 
 def run_folder(home: Path) -> Path:
-    """Make and check the home's run folder (0700)."""
+    """Make and check the home's run folder (0700).
+
+    Raises:
+        ConfigError: It cannot be made, is a link, or belongs to somebody else.
+    """
     folder = home / "run"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    check_owned(folder)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        check_owned(folder)
+        folder.chmod(0o700)
+    except OSError as error:
+        raise ConfigError(f"cannot be used ({error.strerror})", file=str(folder)) from error
     return folder
 
 
@@ -51,7 +61,10 @@ def find_host(home: Path) -> Address | None:
     try:
         known = json.loads((home / "run" / "host.json").read_text())
         path = Path(known["socket"])
-    except (OSError, ValueError, KeyError, TypeError):
+        # A dead host's note may name a folder in /tmp that somebody else has made anew.
+        check_owned(path.parent)
+        check_owned(path)
+    except (OSError, ValueError, KeyError, TypeError, ConfigError):
         return None
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(PROBE_TIMEOUT_S)
@@ -94,17 +107,35 @@ def announced(run_dir: Path, path: Path, url: str | None) -> Generator[None]:
 
 
 def read_token(home: Path) -> str:
-    """Read the token that clients on TCP show, making it (0600) at the first start."""
+    """Read the token that clients on TCP show, making it (0600) at the first start.
+
+    Raises:
+        ConfigError: The file cannot be used, is a link, belongs to somebody else, or holds no token.
+    """
     path = home / "token"
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        return _make_token(path)
     except FileExistsError:
-        check_owned(path)
-        token = path.read_text().strip()
-        if len(token) < 20:
-            raise ConfigError("holds no token; remove it to have a new one made", file=str(path)) from None
-        return token
+        return _read_token(path)
+    except OSError as error:
+        raise ConfigError(f"cannot be made ({error.strerror})", file=str(path)) from error
+
+
+def _make_token(path: Path) -> str:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     token = secrets.token_urlsafe(32)
     with os.fdopen(handle, "w") as file:
         file.write(token + "\n")
+    return token
+
+
+def _read_token(path: Path) -> str:
+    try:
+        check_owned(path)
+        path.chmod(0o600)
+        token = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot be read ({error})", file=str(path)) from error
+    if len(token) < MIN_TOKEN_CHARACTERS:
+        raise ConfigError("holds no token; remove it to have a new one made", file=str(path))
     return token

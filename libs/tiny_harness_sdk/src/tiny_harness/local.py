@@ -25,8 +25,9 @@ SERVICES: Final = {
 }
 """Where the services are. Names, so that the SDK imports none of them."""
 
-ATTACH_TIMEOUT_S: Final = 30.0
-"""How long to wait for a harness that is just starting, or stopping, in another process."""
+ATTACH_TIMEOUT_S: Final = 45.0
+"""How long to wait for a harness that is just starting, or stopping, in another process: longer than either may take
+(`temporal.connect.START_TIMEOUT_S`, `web_server.DRAIN_TIMEOUT_S`)."""
 ATTACH_INTERVAL_S: Final = 0.1
 
 

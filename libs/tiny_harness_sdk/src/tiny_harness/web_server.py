@@ -21,7 +21,7 @@ DRAIN_TIMEOUT_S: Final = 30
 class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self.is_up = asyncio.Event()
+        self.startup_is_over = asyncio.Event()
 
     def ask_to_stop(self) -> None:
         self.should_exit = True
@@ -31,20 +31,32 @@ class _Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.is_up.set()
+        try:
+            await super().startup(sockets)
+        except OSError as error:
+            raise ConfigError(f"cannot be listened on ({error.strerror})", file=self.config.uds or "") from error
+        finally:
+            self.startup_is_over.set()
 
 
 @asynccontextmanager
 async def serving(app: Starlette, path: Path, tcp: socket.socket | None) -> AsyncGenerator[None]:
-    """Serve an app on a Unix socket (0600), and on a bound TCP socket if given, while the block runs."""
+    """Serve an app on a Unix socket (0600), and on a bound TCP socket if given, while the block runs.
+
+    Raises:
+        ConfigError: The Unix socket cannot be made.
+    """
     servers: list[tuple[_Server, list[socket.socket] | None]] = [(_Server(_config(app, uds=str(path))), None)]
     if tcp is not None:
         servers.append((_Server(_config(app)), [tcp]))
     async with app.router.lifespan_context(app), AsyncExitStack() as stack:
         for server, sockets in servers:
-            await stack.enter_async_context(in_background(server.serve(sockets), server.ask_to_stop))
-            await server.is_up.wait()
+            work = await stack.enter_async_context(in_background(server.serve(sockets), server.ask_to_stop))
+            await server.startup_is_over.wait()
+            if not server.started:
+                await work  # raises what went wrong
+        for server, _ in servers:  # before any is waited for: they drain at the same time
+            stack.callback(server.ask_to_stop)
         stack.callback(app.state.stop_streams)
         os.chmod(path, 0o600)
         yield

@@ -1,11 +1,13 @@
 """A child process that cannot outlive us."""
 
+import asyncio
 import ctypes
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -30,36 +32,71 @@ sys.exit(os.waitstatus_to_exitcode(status) & 0xFF)
 """For systems without a parent-death signal: kills the child when our end of its standard input closes."""
 
 
-def spawn(command: Sequence[str | Path], log: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a child that is killed when this process ends, however it ends.
+class Child:
+    """A running child. It is killed when this process ends, however it ends."""
 
-    Call from the main thread: on Linux the child's life is tied to the thread that started it.
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        log: Path,
+        env: Mapping[str, str],
+        *,
+        is_watched: bool = sys.platform != "linux",
+    ) -> None:
+        """Start it. Call from the main thread: on Linux the child's life is tied to the thread that started it.
 
-    Args:
-        command: What to run.
-        log: Where its output goes (0600), from the start of the file.
-        env: Added to our environment.
-    """
-    words = [str(word) for word in command]
-    watched = words if sys.platform == "linux" else [sys.executable, "-c", _WATCH_PIPE, *words]
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        return subprocess.Popen(
-            watched,
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=output,
-            env={**os.environ, **env},
-            start_new_session=True,  # a Ctrl-C at the terminal is for us; we stop the child ourselves
-            preexec_fn=_die_with(os.getpid()) if sys.platform == "linux" else None,
-        )
-    finally:
-        os.close(output)
+        Args:
+            command: What to run, by its full path.
+            log: Where its output goes (0600), from the start of the file.
+            env: Added to our environment.
+            is_watched: Let a watcher at the end of a pipe kill it, instead of the kernel.
+        """
+        self._is_watched = is_watched
+        words = [str(word) for word in command]
+        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _WATCH_PIPE, *words] if is_watched else words,
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, **env},
+                umask=0o077,
+                start_new_session=True,  # a Ctrl-C at the terminal is for us; we end the child ourselves
+                preexec_fn=None if is_watched else _die_with(os.getpid()),
+            )
+        finally:
+            os.close(output)
+
+    @property
+    def pid(self) -> int:
+        """Its process id; a watcher's, if one watches it."""
+        return self._process.pid
+
+    @property
+    def exit_status(self) -> int | None:
+        """Its exit status, negative for a signal; `None` while it runs."""
+        return self._process.poll()
+
+    async def kill(self) -> None:
+        """Kill it, and wait for its end. Harmless when it has ended."""
+        if not self._is_watched:
+            self._process.kill()
+        self._close_pipe()  # that is what makes a watcher kill it
+        await asyncio.to_thread(self._process.wait)
+
+    def forget(self) -> None:
+        """Let go of one that has ended."""
+        self._close_pipe()
+
+    def _close_pipe(self) -> None:
+        if self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.close()
 
 
 def _die_with(parent: int) -> Callable[[], None]:
     def prepare() -> None:
-        os.umask(0o077)
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it died before the signal was set
             os._exit(1)

@@ -1,11 +1,10 @@
 """The Temporal server that we own: on loopback, on a file of ours, gone when we are (DESIGN: storage)."""
 
-import asyncio
 import logging
+import os
 import random
 import shutil
 import socket
-import subprocess
 import sysconfig
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
@@ -15,7 +14,8 @@ from typing import Final
 from tiny_harness.errors import ConfigError
 from tiny_harness.locks import hold_lock
 from tiny_harness.settings import EmbeddedTemporal
-from tiny_harness.temporal.child import spawn
+from tiny_harness.temporal.child import Child
+from tiny_harness.temporal.listener import close_listener
 
 _OPTIONS: Final = (
     "--headless",
@@ -29,28 +29,69 @@ _OPTIONS: Final = (
     *("--dynamic-config-value", 'history.workflowTaskRetryMaxInterval="2s"'),
 )
 
+_PRAGMAS: Final = ("--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=NORMAL")
 
 _METRICS_PORTS: Final = (*range(6665, 6670), 6679, 6697, 10080, 5060, 5061, 4190, 1719, 1720, 1723)
 """Ports that no browser connects to (Fetch standard, port blocking). The server always opens one for metrics, and
 answers any Host on it: there a web page must not reach it."""
 
+MAX_STARTS: Final = 5
+"""A port that was free when we looked may be another's when the server asks for it, then others are tried. With a
+dozen ports for metrics, harnesses that start together do meet there."""
+
 log = logging.getLogger(__name__)
 
 
 class EmbeddedServer:
-    """A running server."""
+    """A server that boots or runs."""
 
-    def __init__(self, process: subprocess.Popen[bytes], address: str, log: Path) -> None:
-        self.process = process
-        self.address = address
+    def __init__(self, settings: EmbeddedTemporal, database: Path, log: Path) -> None:
+        self._settings = settings
+        self._database = database
         self._log = log
+        self._starts = 0
+        self._start()
+
+    @property
+    def address(self) -> str:
+        """Where it answers once it has booted; another port after a `check` that had to start it again."""
+        return f"127.0.0.1:{self._port}"
 
     def check(self) -> None:
-        """Raise a `ConfigError` with the server's last words if it has ended."""
-        if self.process.poll() is not None:
-            words = self._log.read_text(errors="replace").strip().splitlines()
-            reason = words[-1] if words else f"exit status {self.process.returncode}"
-            raise ConfigError(f"the embedded Temporal server ended: {reason}", file=str(self._log))
+        """Make sure that the server lives; one that lost the race for a port is started again on others.
+
+        Raises:
+            ConfigError: It has ended. Tells the reason that it gave.
+        """
+        status = self._child.exit_status
+        if status is None:
+            return
+        words = self._log.read_text(errors="replace").strip()
+        if "address already in use" in words and self._starts < MAX_STARTS:
+            self._child.forget()
+            self._start()
+            return
+        reason = words.splitlines()[0] if words else f"exit status {status}"
+        raise ConfigError(f"the embedded Temporal server ended: {reason}", file=str(self._log))
+
+    def close_metrics(self) -> None:
+        """Close the port that the server opens for metrics and guards against nobody (ADR 8). Call once it answers."""
+        if not close_listener(self._child.pid, self._metrics_port):
+            log.info("Temporal's metrics stay readable on 127.0.0.1:%s, out of a browser's reach", self._metrics_port)
+
+    async def stop(self) -> None:
+        """End the server at once: its database survives that, the store holds the truth, and asking takes 1.3 s."""
+        await self._child.kill()
+
+    def _start(self) -> None:
+        self._starts += 1
+        self._port = _choose_port(self._settings.port)
+        command: list[str | Path] = [find_binary(), "server", "start-dev", "--port", str(self._port), *_OPTIONS]
+        self._metrics_port = _choose_metrics_port()
+        command += ["--metrics-port", str(self._metrics_port)]
+        if self._settings.persist:
+            command += ["--db-filename", self._database, *_PRAGMAS]
+        self._child = Child(command, self._log, {"GOGC": "400"})
 
 
 @asynccontextmanager
@@ -59,30 +100,23 @@ async def open_embedded(settings: EmbeddedTemporal, database: Path, run_dir: Pat
 
     Args:
         settings: Port and persistence.
-        database: Its file, made with mode 0600 if it is not there.
+        database: Its file, which becomes readable for its owner only.
         run_dir: Where its log goes.
 
     Raises:
         AlreadyRunning: Another process runs a server on this database.
         ConfigError: The binary is missing, the port is taken, the file cannot be used.
     """
-    binary = find_binary()
-    port = _choose_port(settings.port)
-    command: list[str | Path] = [binary, "server", "start-dev", "--port", str(port), *_OPTIONS]
-    command += ["--metrics-port", str(_metrics_port())]
     lock = nullcontext()
     if settings.persist:
         _prepare_file(database)
-        pragmas = ("--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=NORMAL")
-        command += ["--db-filename", database, *pragmas]
         lock = hold_lock(database.with_name(f"{database.name}.lock"), str(database))
     with lock:
-        log = run_dir / "temporal.log"
-        process = spawn(command, log, {"GOGC": "400"})
+        server = EmbeddedServer(settings, database, run_dir / "temporal.log")
         try:
-            yield EmbeddedServer(process, f"127.0.0.1:{port}", log)
+            yield server
         finally:
-            await _stop(process)
+            await server.stop()
 
 
 def find_binary() -> Path:
@@ -97,7 +131,7 @@ def find_binary() -> Path:
     return Path(found)
 
 
-def _metrics_port() -> int:
+def _choose_metrics_port() -> int:
     for port in random.sample(_METRICS_PORTS, len(_METRICS_PORTS)):
         try:
             return _choose_port(port)
@@ -125,16 +159,10 @@ def _prepare_file(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if path.is_symlink():
             raise ConfigError("is a symbolic link", file=str(path), key="temporal.embedded.database_path")
-        if path.exists() and path.stat().st_size == 0:
-            path.unlink()
+        if path.exists():
+            os.chmod(path, 0o600)
+            if path.stat().st_size == 0:
+                path.unlink()
     except OSError as error:
         reason = f"cannot be used ({error.strerror})"
         raise ConfigError(reason, file=str(path), key="temporal.embedded.database_path") from error
-
-
-async def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End the server at once: its database survives that, the store holds the truth, and asking takes 1.3 s."""
-    process.kill()
-    await asyncio.to_thread(process.wait)
-    if process.stdin is not None:
-        process.stdin.close()
