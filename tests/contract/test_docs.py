@@ -1,11 +1,13 @@
 """The documents are true where a test can tell."""
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from tiny_harness.errors import HarnessError
 from tiny_harness.settings import Settings
@@ -14,12 +16,16 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+def read(page: str) -> str:
+    return (ROOT / page).read_text()
+
+
 def tree(root: type[HarnessError] = HarnessError) -> list[type[HarnessError]]:
     return [root, *(found for child in root.__subclasses__() for found in tree(child))]
 
 
 def test_the_readme_has_the_two_commands() -> None:
-    text = (ROOT / "README.md").read_text()
+    text = read("README.md")
     assert "make demo" in text
     assert "make test" in text
 
@@ -32,16 +38,55 @@ def test_every_link_within_the_repository_leads_somewhere(page: Path) -> None:
 
 
 def test_every_error_is_in_the_catalogue() -> None:
-    listed = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "errors.md").read_text(), flags=re.MULTILINE))
+    listed = set(re.findall(r"^\| `(\w+)`", read("docs/errors.md"), flags=re.MULTILINE))
     assert listed == {kind.code for kind in tree()}
 
 
-def test_every_configuration_key_is_listed() -> None:
-    text = (ROOT / "docs" / "capabilities" / "configuration.md").read_text()
-    for section, field in Settings.model_fields.items():
-        assert f"`[{section}]`" in text
-        for key in field.annotation.model_fields:  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
-            assert f"`{key}`" in text or key == "embedded", f"{section}.{key}"
+def test_every_refusal_of_the_gateway_by_http_status_is_in_the_catalogue() -> None:
+    sources = [path.read_text() for path in sorted((ROOT / "services/gateway/src").rglob("*.py"))]
+    written = {found for text in sources for found in re.findall(r"plain_response\(\s*(\d{3}), \"(\w+)\"", text)}
+    listed = set(re.findall(r"^\| (\d{3}) \| `(\w+)`", read("docs/errors.md"), flags=re.MULTILINE))
+    assert listed == written - {("500", "internal")}  # that one is an error of the tree
+
+
+def test_every_configuration_key_is_listed_with_its_default() -> None:
+    page = read("docs/capabilities/configuration.md")
+    listed: dict[str, dict[str, str]] = {}
+    for section, table in re.findall(r"^### `\[([\w.]+)\]`\n(.*?)(?=^##|\Z)", page, flags=re.MULTILINE | re.DOTALL):
+        cells = re.findall(r"^\| `(\w+)` \|([^|]*)\|", table, flags=re.MULTILINE)
+        listed[section] = {key: default.strip(" `") for key, default in cells}
+    assert listed == defaults(Settings(), "")
+
+
+def defaults(holder: BaseModel, prefix: str) -> dict[str, dict[str, str]]:
+    """Give the defaults by section, as TOML writes them; empty when unset."""
+    found: dict[str, dict[str, str]] = {}
+    for name, value in holder:
+        if isinstance(value, BaseModel):
+            found |= defaults(value, f"{prefix}.{name}".lstrip("."))
+        else:
+            text = str(value) if isinstance(value, Path) else value
+            found.setdefault(prefix, {})[name] = "" if text is None else json.dumps(text)
+    return found
+
+
+def test_the_conversation_in_the_readme_is_what_the_demo_prints() -> None:
+    command = [sys.executable, "-m", "tiny_harness", "demo", "--plain"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    shown = next(block for block in re.findall(r"```\n(.*?)```", read("README.md"), re.DOTALL) if "you    " in block)
+    assert trimmed(shown) in trimmed(done.stdout)
+
+
+def trimmed(text: str) -> str:
+    """Cut blanks at the ends of lines, which an editor would cut too."""
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def test_the_example_in_the_readme_is_cut_from_the_one_that_runs() -> None:
+    [shown] = re.findall(r"```python\n(.*?)```", read("README.md"), re.DOTALL)
+    whole = [line.strip() for line in read("docs/examples/embed.py").splitlines()]
+    assert [line for line in shown.splitlines() if line.strip() not in whole] == []
 
 
 def test_the_example_of_the_readme_runs() -> None:

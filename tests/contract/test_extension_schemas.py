@@ -47,6 +47,16 @@ def test_the_page_names_uri_key_and_every_field(name: str) -> None:
         assert word in page, word
 
 
+def test_a_sub_state_of_a_later_version_is_allowed() -> None:
+    sub_state = schema(status.NAME)["properties"]["sub_state"]
+    assert sub_state["type"] == "string"
+    assert not {"enum", "const", "pattern", "anyOf"} & set(sub_state)
+    assert (
+        status.StatusData.model_validate({"sub_state": "awaiting-the-tide", "since": 1}).sub_state
+        == "awaiting-the-tide"
+    )
+
+
 def test_the_card_advertises_every_extension_and_no_other() -> None:
     card = build_card(Settings())
     advertised = [extension.uri for extension in card.capabilities.extensions]

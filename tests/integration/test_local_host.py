@@ -185,3 +185,15 @@ async def test_loading_and_hosting_touch_no_home(tmp_path: Path, monkeypatch: py
     async with running_harness(Settings.load(config)):
         assert (tmp_path / "data" / "store.db").exists()
     assert list(nobody.iterdir()) == []
+
+
+async def test_a_temporal_server_that_is_killed_alone_is_started_again(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with running(home) as harness:
+        task_id = await harness.send("m1", "one")
+        [server] = children_of(home)
+        os.kill(server, signal.SIGKILL)
+        async with asyncio.timeout(60):
+            while await harness.send("m2", "two", task_id) is None:  # noqa: ASYNC110 - as a client does at a 503
+                await asyncio.sleep(0.2)
+        assert children_of(home) != [server]

@@ -86,20 +86,20 @@ class Task:
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
         )
-        update_id = contracts.update_id("ann", message_id)
+        update_id = uuid.uuid4().hex
         return await _answer(
             self.engine.temporal.execute_update_with_start_workflow(
                 contracts.DELIVER, delivery, start_workflow_operation=operation, id=update_id, result_type=Receipt
             )
         )
 
-    async def parts(self, message_id: str, *parts: dict[str, Any], sender: str = "ann", fresh: bool = False) -> Receipt:
+    async def parts(self, message_id: str, *parts: dict[str, Any], sender: str = "ann") -> Receipt:
         delivery = self._delivery(message_id, list(parts), sender, None)
-        update_id = uuid.uuid4().hex if fresh else contracts.update_id(sender, message_id)
+        update_id = uuid.uuid4().hex
         return await _answer(self.handle.execute_update(contracts.DELIVER, delivery, id=update_id, result_type=Receipt))
 
-    async def say(self, message_id: str, text: str, sender: str = "ann", fresh: bool = False) -> Receipt:
-        return await self.parts(message_id, {"text": text}, sender=sender, fresh=fresh)
+    async def say(self, message_id: str, text: str, sender: str = "ann") -> Receipt:
+        return await self.parts(message_id, {"text": text}, sender=sender)
 
     async def control(self, message_id: str, action: Action) -> Receipt:
         return await self.parts(message_id, control_part(action))

@@ -10,7 +10,7 @@ from tiny_harness.bus import Bus, Frame
 from tiny_harness.contracts import Cancel, Delivery, Receipt, TaskSnapshot
 from tiny_harness.errors import InvalidInput, TaskNotFound
 from tiny_harness.ext.stream import Delta
-from tiny_harness.intake import message_cause, read_message
+from tiny_harness.intake import fingerprint, message_cause, read_message
 from tiny_harness.store import Store
 from tiny_harness_engine.activities.commit import CommitActivities
 from tiny_harness_engine.calls import CommitAnswer, CommitRequest
@@ -59,12 +59,12 @@ class FakeEngine:
         if self.failure:
             raise self.failure
         intake = read_message(json.loads(delivery.message))
-        cause = message_cause(delivery.sender.id, intake.message_id)
+        cause = message_cause(intake.message_id)
         async with self._locks[task_id]:
             before = await self._state(task_id)
             written = await self.store.written(task_id, cause) if before else None
             if written:
-                if written.digest not in (None, intake.digest):
+                if written.digest not in (None, fingerprint(delivery.sender.id, intake)):
                     raise InvalidInput("reused_message_id", "message.messageId", "was used for other content before")
                 return Receipt(seq=written.seq, received_as="repeat")
             if before is None:

@@ -6,7 +6,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,8 +24,17 @@ def read_settings(kind: type[S], path: Path) -> S:
         raise ConfigError("there is no such file", file=str(path)) from None
     except OSError as error:
         raise ConfigError(f"cannot be read ({error.strerror})", file=str(path)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"is no valid TOML: {error}", file=str(path)) from None
+    return _validated(kind, data, path)
+
+
+def planned_settings(home: Path) -> Settings:
+    """Give the settings that a home has after its first start, when its default file is made."""
+    return _validated(Settings, tomllib.loads(default_config(home)), home)
+
+
+def _validated(kind: type[S], data: dict[str, Any], path: Path) -> S:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
@@ -77,11 +86,33 @@ def explain(settings: Settings, key: str) -> dict[str, Any]:
     if isinstance(value, BaseModel):
         return {"key": key, "section": sorted(type(value).model_fields), "about": type(value).__doc__}
     default = field.get_default(call_default_factory=True)
-    return {"key": key, "value": _plain(value), "default": _plain(default), "about": field.description or ""}
+    return {
+        "key": key,
+        "type": _type_words(field.annotation),
+        "value": _plain(value),
+        "default": _plain(default),
+        "about": field.description or "",
+    }
 
 
 def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
+
+
+_TYPE_WORDS: Final = {str: "text", bool: "true or false", int: "whole number", float: "number", Path: "path"}
+
+
+def _type_words(kind: Any) -> str:
+    """Put a key's type into words. Keys that may be unset are told by their default."""
+    if kind in _TYPE_WORDS:
+        return _TYPE_WORDS[kind]
+    parts = [part for part in get_args(kind) if part not in (type(None), ...)]
+    origin = get_origin(kind)
+    if origin is Literal:
+        return "one of " + ", ".join(str(part) for part in parts)
+    if origin is tuple:
+        return "list of " + _type_words(parts[0])
+    return _type_words(parts[0])
 
 
 def require_model_key(settings: Settings, environ: Mapping[str, str] = os.environ, file: str = "") -> None:

@@ -3,7 +3,6 @@
 Everything here is small: message content crosses as opaque A2A JSON text, everything larger by reference to the store.
 """
 
-import hashlib
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
@@ -104,11 +103,6 @@ class TaskSnapshot(Model):
 def workflow_id(task_id: str) -> str:
     """Name a task's workflow."""
     return f"task:{task_id}"
-
-
-def update_id(sender: str, message_id: str) -> str:
-    """Name a message's update. A hash, since Temporal answers a known update id to anyone who asks."""
-    return hashlib.sha256(f"update\0{sender}\0{message_id}".encode()).hexdigest()[:40]
 
 
 def shard(task_id: str) -> int:

@@ -103,9 +103,14 @@ def authorise(task_id: str, participants: Iterable[Participant], sender: str, in
         access.check(task_id, people, sender, "change participants")
 
 
-def message_cause(sender: str, message_id: str) -> str:
-    """Name the commit of a message: the same for a repeat, whoever carries it."""
-    return "m:" + hashlib.sha256(f"{sender}\0{message_id}".encode()).hexdigest()[:40]
+def message_cause(message_id: str) -> str:
+    """Name the commit of a message: the same for a repeat, whoever carries it. Message ids are unique within a task."""
+    return "m:" + hashlib.sha256(message_id.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+
+
+def fingerprint(sender: str, intake: Intake) -> str:
+    """Tell a repeat from another message under the same id: SHA-256 over the sender and the parts."""
+    return hashlib.sha256(f"{sender}\0{intake.digest}".encode()).hexdigest()
 
 
 def _message_id(message: dict[str, Any]) -> str:

@@ -65,8 +65,8 @@ async def running_harness(
         AlreadyRunning: Another process hosts this home, or uses its Temporal database.
         ConfigError: Something in the settings cannot be had; nothing is left running.
     """
-    os.umask(0o077)
     async with AsyncExitStack() as stack:
+        stack.callback(os.umask, os.umask(0o077))
         run_dir = run_folder(home) if home else Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="th-")))
         stack.enter_context(hold_lock(run_dir / "harness.lock", str(home or run_dir)))
         token = read_token(home or run_dir) if settings.auth.mode == "local" else None
@@ -151,7 +151,7 @@ async def _compose(
     temporal = await pending.ready()
     if worker:
         await stack.enter_async_context(open_worker(settings, store=store, bus=bus, temporal=temporal))
-    return create_app(settings, store=store, bus=bus, temporal=temporal, token=token)
+    return create_app(settings, store=store, bus=bus, temporal=temporal, token=token, hears_engine=worker)
 
 
 def _load(name: str) -> Any:

@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from datetime import UTC, datetime
+from typing import TextIO
 
 from tiny_harness.errors import ConfigError
 from tiny_harness.settings import ObservabilitySettings
@@ -37,13 +38,24 @@ def configure_logs(settings: ObservabilitySettings, *, is_service: bool) -> None
         ConfigError: The file cannot be opened.
     """
     root = logging.getLogger()
+    fresh = _handler(settings, is_service=is_service)
     for old in root.handlers[:]:
         root.removeHandler(old)
-    root.addHandler(_handler(settings, is_service=is_service))
+        if isinstance(old, _LogFile):
+            old.close()
+    root.addHandler(fresh)
     root.setLevel(settings.log_level.upper())
     # What every start and every statement says, and no operator wants at "info".
     for name in ("alembic", "httpx", "httpx2", "uvicorn.error", "temporalio.worker"):
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+
+
+class _LogFile(logging.StreamHandler[TextIO]):
+    """Writes to a file that it owns."""
+
+    def close(self) -> None:
+        super().close()
+        self.stream.close()
 
 
 def _handler(settings: ObservabilitySettings, *, is_service: bool) -> logging.Handler:
@@ -54,10 +66,9 @@ def _handler(settings: ObservabilitySettings, *, is_service: bool) -> logging.Ha
         try:
             settings.log_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            stream = os.fdopen(os.open(settings.log_file, flags, 0o600), "a", encoding="utf-8")
+            handler = _LogFile(os.fdopen(os.open(settings.log_file, flags, 0o600), "a", encoding="utf-8"))
         except OSError as error:
             reason = f"cannot be opened ({error.strerror})"
             raise ConfigError(reason, file=str(settings.log_file), key="o11y.log_file") from error
-        handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonFormatter())
     return handler

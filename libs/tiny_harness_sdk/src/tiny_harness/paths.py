@@ -5,6 +5,8 @@ Only the light part of the standard library, and our errors when one is raised: 
 
 import os
 import stat
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -27,10 +29,26 @@ class ConfigPath(NamedTuple):
         """Where the choice comes from, in words."""
         return "the default location" if self.is_default else "--config"
 
+    @property
+    def exists(self) -> bool:
+        """Whether it is there, as far as we may look."""
+        return os.path.exists(self.path)  # `Path.exists` raises where we may not look
+
 
 def default_home() -> Path:
-    """Name the default home, `~/.tiny-harness`."""
-    return Path.home() / HOME_NAME
+    """Name the default home, `~/.tiny-harness`.
+
+    Raises:
+        ConfigError: `HOME` is no absolute path, or there is neither `HOME` nor an account: a home in the working
+            directory or in `/` is nobody's wish.
+    """
+    try:
+        user = Path.home() if os.environ.get("HOME", "/") else Path()
+    except RuntimeError:
+        user = Path()
+    if not user.is_absolute():
+        raise _refusal("HOME is no absolute path, so there is no home; set it, or name a file with --config")
+    return user / HOME_NAME
 
 
 def resolve_config(config: str | None = None) -> ConfigPath:
@@ -43,7 +61,7 @@ def resolve_config(config: str | None = None) -> ConfigPath:
 def prepare_home(home: Path | None = None) -> Path | None:
     """Make a home (0700) and its configuration file (0600), or check the ones that are there.
 
-    A file that is there is never changed (R2.6).
+    A configuration that is there is never changed (R2.6).
 
     Args:
         home: Default: `~/.tiny-harness`.
@@ -52,55 +70,69 @@ def prepare_home(home: Path | None = None) -> Path | None:
         The file, if this call made it.
 
     Raises:
-        ConfigError: Home or file is a symbolic link, belongs to somebody else, or cannot be made.
+        ConfigError: The home or something in it is a symbolic link or belongs to somebody else, others may write to
+            the home, or it cannot be made.
     """
     home = default_home() if home is None else home
     try:
         home.mkdir(mode=0o700)
+        is_new = True
     except FileExistsError:
-        pass
+        is_new = False
     except OSError as error:
         raise _refusal(f"cannot be created ({error.strerror})", file=str(home)) from error
-    folder = _open_folder(home)
+    with _open_folder(home) as folder:
+        if is_new:
+            os.fchmod(folder, 0o700)  # a umask may have taken bits of the owner's
+        is_made = FILE_NAME not in _check_entries(folder, home) and _make_file(folder, home)
+    return home / FILE_NAME if is_made else None
+
+
+def check_home(home: Path | None = None) -> None:
+    """Check a home as `prepare_home` does, and make nothing. A missing home is fine.
+
+    Raises:
+        ConfigError: See `prepare_home`.
+    """
+    home = default_home() if home is None else home
+    if os.path.lexists(home):
+        with _open_folder(home) as folder:
+            _check_entries(folder, home)
+
+
+@contextmanager
+def _open_folder(home: Path) -> Generator[int]:
+    """Open the home so that nobody can put another in its place between check and use."""
     try:
-        return home / FILE_NAME if _make_file(folder, home) else None
+        _check(home.lstat(), home)
+        folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise _refusal(f"cannot be opened ({error.strerror})", file=str(home)) from error
+    try:
+        found = os.fstat(folder)
+        _check(found, home)
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise _refusal("others may write to it; `chmod 700` makes it yours alone", file=str(home))
+        yield folder
     finally:
         os.close(folder)
 
 
-def check_home(home: Path | None = None) -> None:
-    """Check a home and its file as `prepare_home` does, and make nothing. A missing home is fine.
-
-    Raises:
-        ConfigError: Home or file is a symbolic link or belongs to somebody else.
-    """
-    home = default_home() if home is None else home
-    for path in (home, home / FILE_NAME):
+def _check_entries(folder: int, home: Path) -> list[str]:
+    """Check what is in the home and list it: databases, log and token are opened by name later."""
+    names = os.listdir(folder)
+    for name in names:
         try:
-            _check(path.lstat(), path)
-        except FileNotFoundError:
+            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:  # a running harness has just removed it
             continue
-
-
-def _open_folder(home: Path) -> int:
-    """Open the home so that nobody can put another in its place between check and use."""
-    _check(home.lstat(), home)
-    try:
-        folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        raise _refusal(f"cannot be opened ({error.strerror})", file=str(home)) from error
-    _check(os.fstat(folder), home)
-    return folder
+        _check(found, home / name)
+        if name == FILE_NAME and not stat.S_ISREG(found.st_mode):
+            raise _refusal("is no file", file=str(home / name))
+    return names
 
 
 def _make_file(folder: int, home: Path) -> bool:
-    path = home / FILE_NAME
-    try:
-        _check(os.stat(FILE_NAME, dir_fd=folder, follow_symlinks=False), path)
-    except FileNotFoundError:
-        pass
-    else:
-        return False
     from tiny_harness.config_file import default_config  # late: the text is needed once in a home's life
 
     # Written whole under another name first: nobody ever sees half a file, and the first of two starters wins.
@@ -117,11 +149,11 @@ def _make_file(folder: int, home: Path) -> bool:
         finally:
             os.unlink(draft, dir_fd=folder)
     except OSError as error:
-        raise _refusal(f"cannot be created ({error.strerror})", file=str(path)) from error
+        raise _refusal(f"cannot be created ({error.strerror})", file=str(home / FILE_NAME)) from error
     return True
 
 
-def _refusal(reason: str, file: str) -> "ConfigError":
+def _refusal(reason: str, file: str = "") -> "ConfigError":
     from tiny_harness.errors import ConfigError
 
     return ConfigError(reason, file=file)

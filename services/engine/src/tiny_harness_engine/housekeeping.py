@@ -48,7 +48,7 @@ class Housekeeping:
         while True:
             try:
                 await self.once()
-            except (HarnessError, RPCError):
+            except Exception:
                 log.exception("housekeeping could not finish; it tries again in %s s", INTERVAL_S)
             await asyncio.sleep(INTERVAL_S)
 
@@ -75,11 +75,18 @@ class Housekeeping:
     async def _each(self, task_ids: list[str], work: Callable[[str], Awaitable[None]]) -> None:
         async def one(task_id: str) -> None:
             async with self._slots:
-                await work(task_id)
+                await self._tried(task_id, work(task_id))
 
         async with asyncio.TaskGroup() as group:
             for task_id in task_ids:
                 group.create_task(one(task_id))
+
+    async def _tried(self, task_id: str, work: Awaitable[None]) -> None:
+        """Await work on one task; its failure keeps no other task waiting."""
+        try:
+            await work
+        except (HarnessError, RPCError) as error:
+            log.warning("housekeeping of task %s failed, and is tried again: %s", task_id, error)
 
     async def _start(self, task_id: str) -> None:
         await self._begin(task_id, None)
@@ -102,8 +109,12 @@ class Housekeeping:
     async def _force_cancels(self) -> None:
         for request in await self._store.pending_cancels(CANCEL_PATIENCE):
             log.warning("task %s did not answer its cancel; ending it", request.task_id)
-            await self._terminate(request.task_id)
-            await self._commit_cancel(request.task_id)
+            await self._tried(request.task_id, self._force_cancel(request.task_id))
+
+    async def _force_cancel(self, task_id: str) -> None:
+        await self._terminate(task_id)
+        while not await self._commit_cancel(task_id):
+            log.info("task %s moved while it was ended; trying again", task_id)
 
     async def _terminate(self, task_id: str) -> None:
         try:
@@ -112,13 +123,15 @@ class Housekeeping:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
 
-    async def _commit_cancel(self, task_id: str) -> None:
+    async def _commit_cancel(self, task_id: str) -> bool:
+        """Write the end; false if a last commit of the run came first."""
         record = await self._store.task(task_id)
         decision = lifecycle.cancel(record.snapshot) if record else None
         if record is None or decision is None:
-            return
+            return True
         draft, text = decision.drafts[0], TaskText.model_validate_json(record.text)
         event = NewEvent(draft.kind, lambda seq, at: render(draft, decision.snapshot, text, None, seq, at))
-        commit = Commit(task_id, "cancel", record.snapshot.head, [event], decision.snapshot, "")
-        for written in (await self._store.commit(commit)).events:
+        done = await self._store.commit(Commit(task_id, "cancel", record.snapshot.head, [event], decision.snapshot, ""))
+        for written in done.events:
             self._bus.publish(Frame(task_id, written.seq, written.payload, written.kind))
+        return done.written is not None or done.snapshot.state.is_terminal

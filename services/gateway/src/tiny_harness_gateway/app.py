@@ -31,7 +31,7 @@ from tiny_harness_gateway.handler import CallContextBuilder, GatewayHandler
 from tiny_harness_gateway.health import Health
 from tiny_harness_gateway.limits import BodyLimit, ContentType, RateLimit, StreamLimit
 from tiny_harness_gateway.streams import Streams
-from tiny_harness_gateway.subscriptions import Subscriptions
+from tiny_harness_gateway.subscriptions import DEAF_INTERVAL_S, Subscriptions
 
 CORS_HEADERS: Final = [
     "content-type",
@@ -52,6 +52,7 @@ def create_app(
     temporal: Client | None = None,
     token: str | None = None,
     engine: EngineClient | None = None,
+    hears_engine: bool = True,
 ) -> Starlette:
     """Build the gateway. `app.state.stop_streams()` ends its streams, so that a server can stop at once.
 
@@ -62,12 +63,13 @@ def create_app(
         temporal: Leads to the engine.
         token: What clients of mode `local` show on TCP.
         engine: Stands in for Temporal in tests.
+        hears_engine: Whether the engine publishes on this bus; else the store is asked twice a second.
     """
     if engine is None:
         if temporal is None:
             raise ValueError("a gateway needs Temporal or an engine client")
         engine = TemporalEngineClient(temporal, settings.temporal.task_queue)
-    subscriptions = Subscriptions(store, bus)
+    subscriptions = Subscriptions(store, bus, None if hears_engine else DEAF_INTERVAL_S)
     conversations = Conversations(settings, store, engine, subscriptions)
 
     @asynccontextmanager

@@ -17,7 +17,7 @@ from tiny_harness.events import Event
 from tiny_harness.ext import stream
 from tiny_harness.ext.task import Lifecycle
 from tiny_harness.ids import new_id
-from tiny_harness.intake import Intake, authorise, message_cause, read_message
+from tiny_harness.intake import Intake, authorise, fingerprint, message_cause, read_message
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store, TaskQuery, TaskRecord
 from tiny_harness_gateway.engine_client import EngineClient
@@ -25,6 +25,8 @@ from tiny_harness_gateway.subscriptions import Subscriptions
 from tiny_harness_gateway.views import SPOKEN, Json, ends_turn_of, is_terminal, task_view
 
 MIN_FREE_BYTES: Final = 100_000_000
+MAX_DELIVERY_BYTES: Final = 950_000
+"""Temporal takes 2 MB in an argument and 4 MB in a call, which holds a first message twice."""
 TURN_PATIENCE_S: Final = 600.0
 """How long a blocking send waits for its turn; then it answers the task as it stands."""
 CANCEL_PATIENCE_S: Final = 10.0
@@ -137,10 +139,10 @@ class Conversations:
     async def _repeat(self, caller: Sender, record: TaskRecord, intake: Intake) -> Receipt:
         """A message to an ended task is refused, but for one that it has already."""
         task_id = record.snapshot.task_id
-        written = await self._store.written(task_id, message_cause(caller.id, intake.message_id))
+        written = await self._store.written(task_id, message_cause(intake.message_id))
         if written is None:
             raise TaskEnded(task_id, record.snapshot.state.word)
-        if written.digest not in (None, intake.digest):
+        if written.digest not in (None, fingerprint(caller.id, intake)):
             raise InvalidInput("reused_message_id", "message.messageId", "was used for other content before")
         return Receipt(seq=written.seq, received_as="repeat")
 
@@ -199,7 +201,13 @@ def _delivery(
     caller: Sender, message: Json, task_id: str, context_id: str, new_task: NewTask | None = None
 ) -> Delivery:
     filled = {**message, "taskId": task_id, "contextId": context_id}
-    return Delivery(sender=caller, message=json.dumps(filled, ensure_ascii=False), new_task=new_task)
+    delivery = Delivery(sender=caller, message=json.dumps(filled, ensure_ascii=False), new_task=new_task)
+    size = len(delivery.model_dump_json())
+    if size > MAX_DELIVERY_BYTES:
+        raise InvalidInput(
+            "invalid_params", "message", f"has {size} bytes on its way, {MAX_DELIVERY_BYTES} are possible"
+        )
+    return delivery
 
 
 def _idempotency_key(message: Json) -> str | None:

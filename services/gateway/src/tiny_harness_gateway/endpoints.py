@@ -70,7 +70,7 @@ def rest_endpoint(path: str, sdk: Endpoint) -> Endpoint:
 
 def _is_call(body: Any) -> bool:
     """Whether a body is a JSON-RPC call at all; the SDK has the words for what is not."""
-    if not isinstance(body, dict) or body.get("jsonrpc") != "2.0":
+    if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or not isinstance(body.get("method"), str):
         return False
     request_id = body.get("id")
     return isinstance(request_id, str | int | None) and not isinstance(request_id, bool)

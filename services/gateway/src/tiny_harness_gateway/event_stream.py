@@ -41,8 +41,10 @@ class EventStream(Response):
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             is_alive = await self._run(receive, send)
         finally:
-            await self._chunks.aclose()
-            self._on_end()
+            try:
+                await self._chunks.aclose()
+            finally:
+                self._on_end()
         if is_alive:
             with suppress(OSError, TimeoutError):
                 await self._write(send, b"", more=False)

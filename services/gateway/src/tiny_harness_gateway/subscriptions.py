@@ -23,6 +23,8 @@ PAGE: Final = 200
 REPLAYS_AT_ONCE: Final = 64
 CHECK_INTERVAL_S: Final = 15.0
 """How often all cursors are compared with the store, in case the bus lost something."""
+DEAF_INTERVAL_S: Final = 0.5
+"""The same where the bus does not reach the engine, which runs in another process."""
 
 log = logging.getLogger(__name__)
 
@@ -30,9 +32,10 @@ log = logging.getLogger(__name__)
 class Subscriptions:
     """All feeds of this process. Open with `running`."""
 
-    def __init__(self, store: Store, bus: Bus) -> None:
+    def __init__(self, store: Store, bus: Bus, check_interval_s: float | None = None) -> None:
         self._store = store
         self._bus = bus
+        self._check_interval_s = check_interval_s or CHECK_INTERVAL_S
         self._reader: BusReader | None = None
         self._feeds: defaultdict[str, set[Feed]] = defaultdict(set)
         self._replays = asyncio.Semaphore(REPLAYS_AT_ONCE)
@@ -86,7 +89,7 @@ class Subscriptions:
     async def _check(self) -> None:
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._has_lagged.wait(), CHECK_INTERVAL_S)
+                await asyncio.wait_for(self._has_lagged.wait(), self._check_interval_s)
             self._has_lagged.clear()
             try:
                 await self._compare()

@@ -1,7 +1,7 @@
 """`tiny-harness config`: where the configuration is and what a key means."""
 
 import argparse
-from pathlib import Path
+from typing import Any
 
 from tiny_harness.cli.output import show, show_json
 from tiny_harness.paths import resolve_config
@@ -28,25 +28,31 @@ def run(args: argparse.Namespace) -> int:
 def _path(args: argparse.Namespace) -> int:
     found = resolve_config(args.config)
     if args.json:
-        show_json({"path": str(found.path), "origin": found.origin, "exists": found.path.exists()})
+        show_json({"path": str(found.path), "origin": found.origin, "exists": found.exists})
     else:
         show(str(found.path))
     return 0
 
 
 def _explain(args: argparse.Namespace) -> int:
-    from tiny_harness.config_file import default_config, explain, read_settings
+    from tiny_harness.config_file import explain, planned_settings
     from tiny_harness.settings import Settings
 
     found = resolve_config(args.config)
-    there = found.path.exists() or not found.is_default
-    settings = read_settings(Settings, found.path) if there else Settings()
-    told = explain(settings, args.key)
-    told["file"] = str(found.path) if there else f"{found.path} (not there yet: defaults of the program)"
-    del default_config
+    is_planned = found.is_default and not found.exists
+    told = explain(planned_settings(found.path.parent) if is_planned else Settings.load(found.path), args.key)
+    told["file"] = f"{found.path}{' (not there yet; the first start makes it)' if is_planned else ''}"
     if args.json:
         show_json(told)
         return 0
     for name, value in told.items():
-        show(f"{name}: {'not set' if value is None else value if not isinstance(value, Path) else str(value)}")
+        show(f"{name}: {_words(value)}")
     return 0
+
+
+def _words(value: Any) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):  # as TOML writes it
+        return str(value).lower()
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -28,10 +28,11 @@ def run(args: argparse.Namespace) -> int:
     settings: list[Settings] = []
 
     def configuration() -> str:
+        from tiny_harness.config_file import planned_settings
         from tiny_harness.settings import Settings
 
-        if found.is_default and not found.path.exists():
-            settings.append(Settings())
+        if found.is_default and not found.exists:
+            settings.append(planned_settings(found.path.parent))
             return f"{found.path} is not there yet; the first start makes it"
         settings.append(Settings.load(found.path))
         return str(found.path)

@@ -4,9 +4,11 @@ Loads the standard library's argparse and our own light files only: `--version` 
 """
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, NoReturn, Protocol
 
 from tiny_harness._version import __version__
@@ -45,18 +47,30 @@ COMMANDS: Final[tuple[Command, ...]] = (tui, demo, send, tasks, serve, worker, c
 
 def script() -> NoReturn:
     """Run as a program. A process that used Temporal's client may abort at exit, so it leaves by the short way."""
-    status = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
+    status = EXIT_FAILED
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")  # a terminal that knows few letters gets the others named
+        status = main()
+    except BaseException:  # noqa: BLE001 - a defect of ours: its traceback, and the same way out
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):  # whoever read it has gone
+                stream.flush()
+        if "logging" in sys.modules:
+            sys.modules["logging"].shutdown()
+        os._exit(status)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit status: 0 done, 1 failed, 2 usage or configuration."""
     words = sys.argv[1:] if argv is None else list(argv)
-    parser = build_parser(words)
     try:
-        args = parser.parse_args(words)
+        args = build_parser(words).parse_args(words)
         return (getattr(args, "run", None) or tui.run)(args)
     except SystemExit as stop:  # argparse's way to end
         return stop.code if isinstance(stop.code, int) else EXIT_USAGE
@@ -98,8 +112,11 @@ def _configuration(words: Sequence[str]) -> str:
         known, _ = peek.parse_known_args(list(words))
     except argparse.ArgumentError:
         known = argparse.Namespace(config=None)
-    found = resolve_config(known.config)
-    state = "" if found.path.exists() else "; not there yet" if found.is_default else "; there is no such file"
+    try:
+        found = resolve_config(known.config)
+    except Exception as error:  # noqa: BLE001 - help is given also where there is no home to name
+        return f"configuration in effect: none ({error})"
+    state = "" if found.exists else "; not there yet" if found.is_default else "; there is no such file"
     return f"configuration in effect: {found.path} (from {found.origin}{state})"
 
 
@@ -109,5 +126,7 @@ def _fail(error: Exception) -> int:
 
     if not isinstance(error, HarnessError):
         raise error
-    print(f"tiny-harness: {error}", file=sys.stderr)
+    from tiny_harness.cli.output import show_error
+
+    show_error(f"tiny-harness: {error}")
     return EXIT_USAGE if isinstance(error, ConfigError | AlreadyRunning) else EXIT_FAILED

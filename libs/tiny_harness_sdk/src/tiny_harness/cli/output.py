@@ -1,28 +1,45 @@
 """How commands print: text made safe for a terminal, tables, JSON."""
 
+import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from tiny_harness.client import TaskView
 
 
+_UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What JSON allows unescaped and a terminal obeys, or an encoder refuses."""
+
+
 def show(text: str = "") -> None:
     """Print text, without the control characters that a stranger may have put in."""
-    print("".join(char for char in text if char in "\n\t" or char.isprintable()), flush=True)
+    from tiny_harness.tui.printable import printable
+
+    print(printable(text), flush=True)
+
+
+def show_error(text: str) -> None:
+    """Print a line on standard error, as safely: it may hold a server's words."""
+    from tiny_harness.tui.printable import printable
+
+    print(printable(text), file=sys.stderr, flush=True)
 
 
 def show_json(data: Any) -> None:
     """Print one JSON document."""
     import json
 
-    json.dump(data, sys.stdout, ensure_ascii=False, indent=2, default=str)
-    print(flush=True)
+    text = json.dumps(data, ensure_ascii=False, indent=2, default=str)
+    print(_UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text), flush=True)
 
 
 def show_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns."""
+    """Print rows in columns, each on one line."""
+    from tiny_harness.tui.printable import one_line
+
+    rows = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     for row in [head, *rows]:
         show("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

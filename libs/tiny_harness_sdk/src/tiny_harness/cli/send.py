@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from tiny_harness.cli.output import show, show_json, state_words, task_json
-from tiny_harness.cli.start import add_target, open_target, run_async
+from tiny_harness.cli.start import add_target, call_target, run_async
 
 if TYPE_CHECKING:
     from tiny_harness.client import TurnResult
@@ -14,8 +14,6 @@ NAME = "send"
 HELP = "send one message and print the reply"
 
 EXIT_QUESTION: Final = 3
-RETRY_FOR_S: Final = 60.0
-"""How long to go on when the harness that we were attached to goes away; then this process hosts it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,12 +28,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Send; the status is 3 when the task waits for an answer or an approval."""
-    text = sys.stdin.read() if args.text == "-" else args.text
-    if not text.strip():
-        from tiny_harness.errors import ConfigError
+    return run_async(_run(args, _read(args.text)))
 
+
+def _read(argument: str) -> str:
+    """Read the message, from standard input if it is `-`."""
+    from tiny_harness.errors import ConfigError
+
+    try:
+        text = sys.stdin.read() if argument == "-" else argument
+        text.encode()
+    except UnicodeError as error:
+        raise ConfigError("the message is no UTF-8 text") from error
+    if not text.strip():
         raise ConfigError("the message is empty")
-    return run_async(_run(args, text))
+    return text
 
 
 async def _run(args: argparse.Namespace, text: str) -> int:
@@ -51,25 +58,10 @@ async def _run(args: argparse.Namespace, text: str) -> int:
 
 async def _send(args: argparse.Namespace, text: str) -> "TurnResult":
     """Send under one message id, however often the harness has to be found again."""
-    import asyncio
-
-    from tiny_harness.errors import ConnectionLost
     from tiny_harness.ids import new_id
 
     message_id = new_id()
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + RETRY_FOR_S
-    while True:
-        try:
-            return await _send_once(args, text, message_id)
-        except ConnectionLost:
-            if args.url or loop.time() > deadline:
-                raise
-
-
-async def _send_once(args: argparse.Namespace, text: str, message_id: str) -> "TurnResult":
-    async with open_target(args) as (address, participant):
-        from tiny_harness.client import connect
-
-        async with connect(address, participant) as client:
-            return await client.send(text, task_id=args.task, message_id=message_id, idempotency_key=message_id)
+    return await call_target(
+        args,
+        lambda client: client.send(text, task_id=args.task, message_id=message_id, idempotency_key=message_id),
+    )

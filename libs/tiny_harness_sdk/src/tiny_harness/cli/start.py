@@ -4,19 +4,30 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tiny_harness.paths import prepare_home, resolve_config
+from tiny_harness.paths import check_home, prepare_home, resolve_config
 
 if TYPE_CHECKING:
     from tiny_harness.address import Address
+    from tiny_harness.client import HarnessClient
     from tiny_harness.settings import Settings
+
+T = TypeVar("T")
 
 EXIT_INTERRUPTED: Final = 130
 TOKEN_VARIABLE: Final = "TINY_HARNESS_TOKEN"
+
+RETRY_FOR_S: Final = 60.0
+"""How long to go on when the harness that we were attached to goes away; then this process hosts it."""
+RETRY_PAUSE_S: Final = 0.2
+HEAL_ATTACHED_S: Final = 0.5
+"""How long a call waits for the same harness to come back, before another is looked for or hosted here."""
+HEAL_REMOTE_S: Final = 20.0
+"""The same for `--url`, where there is no other."""
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
@@ -34,8 +45,8 @@ def add_target(parser: argparse.ArgumentParser) -> None:
 def load_settings(args: argparse.Namespace, *, create: bool) -> "Settings":
     """Load the settings in effect; with `create` the default file is made where it is missing (R2.4)."""
     found = resolve_config(args.config)
-    if found.is_default and create:
-        made = prepare_home()
+    if found.is_default:
+        made = prepare_home() if create else check_home()
         if made is not None:
             print(f"created {made}", file=sys.stderr)
     from tiny_harness.settings import Settings
@@ -71,6 +82,56 @@ async def open_target(args: argparse.Namespace) -> AsyncGenerator[tuple["Address
     configure_logs(settings.o11y, is_service=False)
     async with open_harness(settings, home=home) as address:
         yield address, participant
+
+
+async def call_target(args: argparse.Namespace, call: Callable[["HarnessClient"], Awaitable[T]]) -> T:
+    """Make a call at the harness to talk to; when that goes away, at the next one, hosted here if need be.
+
+    Args:
+        args: See `add_target`.
+        call: May be made more than once; it must not matter how often it arrives.
+
+    Raises:
+        ConnectionLost, Unavailable: For `RETRY_FOR_S`; at `--url` as soon as the client gives up.
+    """
+    import asyncio
+
+    from tiny_harness.errors import ConnectionLost
+
+    loop = asyncio.get_running_loop()
+    deadline: float | None = None
+    while True:
+        try:
+            async with open_target(args) as (address, participant):
+                return await _call(address, participant, call, is_remote=bool(args.url))
+        except ConnectionLost:
+            deadline = deadline or loop.time() + RETRY_FOR_S
+            if args.url or loop.time() > deadline:
+                raise
+            await asyncio.sleep(RETRY_PAUSE_S)
+
+
+async def _call(
+    address: "Address", participant: str, call: Callable[["HarnessClient"], Awaitable[T]], *, is_remote: bool
+) -> T:
+    """Make a call at one harness, which may be too busy for a while; at a remote one the client waits by itself."""
+    import asyncio
+
+    from tiny_harness.client import connect
+    from tiny_harness.errors import Unavailable
+
+    loop = asyncio.get_running_loop()
+    deadline: float | None = None
+    while True:
+        try:
+            heal_s = HEAL_REMOTE_S if is_remote else HEAL_ATTACHED_S
+            async with connect(address, participant, heal_s=heal_s) as client:
+                return await call(client)
+        except Unavailable as busy:
+            deadline = deadline or loop.time() + RETRY_FOR_S
+            if is_remote or loop.time() > deadline:
+                raise
+            await asyncio.sleep(busy.retry_after_s)
 
 
 def run_async(work: Coroutine[Any, Any, int], *, stopped: int = EXIT_INTERRUPTED) -> int:

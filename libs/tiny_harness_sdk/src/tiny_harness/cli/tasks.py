@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from tiny_harness.cli.output import show, show_json, show_table, state_words, task_json
-from tiny_harness.cli.start import add_target, load_settings, open_target, run_async
+from tiny_harness.cli.start import add_target, call_target, load_settings, run_async
 
 if TYPE_CHECKING:
     from tiny_harness.client import HarnessClient, TaskView
@@ -19,13 +19,15 @@ ACTS: Final[dict[str, tuple[str, Act]]] = {
     "complete": ("complete a task", lambda client, task_id: client.complete(task_id)),
     "cancel": ("cancel a task", lambda client, task_id: client.cancel(task_id)),
 }
+ENDS: Final = {"complete": "COMPLETED", "cancel": "CANCELED"}
+"""How a task that has been acted on has ended."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True, dest="verb")
     listing = verbs.add_parser("list", help="list your tasks, newest change first")
-    listing.add_argument("--limit", type=int, default=50, help="how many (default: 50)")
+    listing.add_argument("--limit", type=_count, default=50, help="how many (default: 50)")
     for verb, (text, _) in ACTS.items():
         verbs.add_parser(verb, help=text).add_argument("task", metavar="ID")
     purge = verbs.add_parser("purge", help="delete ended tasks that are older than [retention] says")
@@ -44,37 +46,35 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _list(args: argparse.Namespace) -> int:
-    async with open_target(args) as (address, participant):
-        from tiny_harness.client import connect
-
-        found: list[TaskView] = []
-        async with connect(address, participant) as client:
-            after: str | None = None
-            while len(found) < args.limit:
-                page = await client.tasks(limit=min(100, args.limit - len(found)), after=after)
-                found.extend(page.tasks)
-                after = page.after
-                if after is None:
-                    break
+    found = await call_target(args, lambda client: _newest(client, args.limit))
     if args.json:
         show_json([task_json(task) for task in found])
         return 0
     from tiny_harness.states import describe
 
-    rows = [
-        (task.task_id, describe(task.state, task.sub_state), f"{task.updated_at:%Y-%m-%d %H:%M}", task.name or "")
-        for task in found
-    ]
+    rows = [(task.task_id, describe(task.state, task.sub_state), _minute(task), task.name) for task in found]
     show_table(("TASK", "STATE", "CHANGED (UTC)", "NAME"), rows) if rows else show("no tasks yet")
     return 0
 
 
-async def _act(args: argparse.Namespace) -> int:
-    async with open_target(args) as (address, participant):
-        from tiny_harness.client import connect
+def _minute(task: "TaskView") -> str:
+    return f"{task.updated_at:%Y-%m-%d %H:%M}" if task.updated_at else ""
 
-        async with connect(address, participant) as client:
-            task = await ACTS[args.verb][1](client, args.task)
+
+async def _newest(client: "HarnessClient", limit: int) -> list["TaskView"]:
+    found: list[TaskView] = []
+    after: str | None = None
+    while len(found) < limit:
+        page = await client.tasks(limit=min(100, limit - len(found)), after=after)
+        found.extend(page.tasks)
+        after = page.after
+        if after is None:
+            break
+    return found
+
+
+async def _act(args: argparse.Namespace) -> int:
+    task = await _done(args)
     if args.json:
         show_json(task_json(task))
         return 0
@@ -82,6 +82,31 @@ async def _act(args: argparse.Namespace) -> int:
     for message in task.messages if args.verb == "show" else ():
         show(f"\n{'you' if message.role == 'user' else 'agent'}: {message.text}")
     return 0
+
+
+async def _done(args: argparse.Namespace) -> "TaskView":
+    """Act on a task. When a harness went away with the answer, an end that it had reached is no refusal."""
+    from tiny_harness.errors import TaskEnded
+
+    attempts = 0
+
+    async def act(client: "HarnessClient") -> "TaskView":
+        nonlocal attempts
+        attempts += 1
+        try:
+            return await ACTS[args.verb][1](client, args.task)
+        except TaskEnded as refusal:
+            if attempts == 1 or refusal.state != ENDS.get(args.verb):
+                raise
+            return await client.task(args.task)
+
+    return await call_target(args, act)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("must be a number above 0")
+    return int(text)
 
 
 async def _purge(args: argparse.Namespace) -> int:

@@ -30,7 +30,7 @@ async def _run(args: argparse.Namespace) -> int:
         if args.plain or not (sys.stdin.isatty() and sys.stdout.isatty()):
             from tiny_harness.tui.plain import run_plain
 
-            return await run_plain(address, participant, sys.stdin, sys.stdout)
+            return await run_plain(address, participant, sys.stdin, sys.stdout, args.task)
         from tiny_harness.tui.app import run_tui
 
         await run_tui(address, participant, args.task)

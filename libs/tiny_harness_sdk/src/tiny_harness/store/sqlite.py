@@ -5,6 +5,7 @@ write-ahead log lets readers go on while the writer writes, and other processes 
 """
 
 import asyncio
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
-from tiny_harness.errors import Unavailable
+from tiny_harness.errors import ConfigError, Unavailable
 from tiny_harness.events import Event
 from tiny_harness.states import TaskState
 from tiny_harness.store import transactions as tx
@@ -118,7 +119,8 @@ def _transaction(engine: Engine, work: Callable[..., T], arguments: tuple[Any, .
         with engine.begin() as connection:
             return work(connection, *arguments)
     except DBAPIError as error:
-        if isinstance(error.orig, sqlite3.OperationalError):
+        # Locked, full, damaged, gone; not a mistake of ours in a statement.
+        if not isinstance(error.orig, sqlite3.IntegrityError | sqlite3.ProgrammingError):
             raise Unavailable(f"the store cannot answer now ({error.orig})") from error
         raise
 
@@ -151,11 +153,23 @@ def copy_database(source: Path, target: Path) -> None:
 
     Raises:
         FileExistsError: The target is there already.
+        ConfigError: The source is no database, or is damaged.
     """
-    target.touch(mode=0o600, exist_ok=False)
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+    try:
+        _copy(source, draft)
+        os.link(draft, target)  # fails where there is a file, and never shows half a copy
+    finally:
+        draft.unlink()
+
+
+def _copy(source: Path, target: Path) -> None:
     reading, writing = sqlite3.connect(source), sqlite3.connect(target)
     try:
         reading.backup(writing)
+    except sqlite3.DatabaseError as error:
+        raise ConfigError(f"cannot be copied ({error})", file=str(source)) from error
     finally:
         writing.close()
         reading.close()

@@ -38,7 +38,6 @@ INSERT_PARTICIPANT = insert(task_participants)
 TOUCH_PARTICIPANTS = (
     update(task_participants).where(task_participants.c.task_id == _task).values(updated_at=bindparam("now"))
 )
-PARTICIPANT_IDS = select(task_participants.c.participant_id).where(task_participants.c.task_id == _task)
 ON_ANY_TASK = (
     select(true())
     .select_from(tasks.join(task_participants))

@@ -34,7 +34,7 @@ def commit(connection: Connection, commit: Commit) -> Committed:
         known = find_written(connection, commit.task_id, commit.cause)
         if known is not None:
             return Committed(current, known, ())
-        if current.state.is_terminal or current.head > commit.head:
+        if current.state.is_terminal or current.head > commit.head or not commit.events:
             return Committed(current, None, ())
     now: int = row.now if row else connection.execute(sql.NOW).scalar_one()
     found_head = current.head if current else 0

@@ -65,7 +65,7 @@ class PendingClient:
             except RuntimeError:  # what temporalio raises while nobody listens
                 await asyncio.sleep(RETRY_INTERVAL_S)
             else:
-                server.close_metrics()
+                server.answers()
                 return client
 
     async def _connect_remote(self) -> Client:

@@ -1,16 +1,18 @@
 """The Temporal server that we own: on loopback, on a file of ours, gone when we are (DESIGN: storage)."""
 
+import asyncio
 import logging
 import os
 import random
 import shutil
 import socket
 import sysconfig
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
+from tiny_harness.background import in_background
 from tiny_harness.errors import ConfigError
 from tiny_harness.locks import hold_lock
 from tiny_harness.settings import EmbeddedTemporal
@@ -39,6 +41,8 @@ MAX_STARTS: Final = 5
 """A port that was free when we looked may be another's when the server asks for it, then others are tried. With a
 dozen ports for metrics, harnesses that start together do meet there."""
 
+WATCH_INTERVAL_S: Final = 0.5
+
 log = logging.getLogger(__name__)
 
 
@@ -50,6 +54,7 @@ class EmbeddedServer:
         self._database = database
         self._log = log
         self._starts = 0
+        self._has_booted = False
         self._start()
 
     @property
@@ -74,18 +79,33 @@ class EmbeddedServer:
         reason = words.splitlines()[0] if words else f"exit status {status}"
         raise ConfigError(f"the embedded Temporal server ended: {reason}", file=str(self._log))
 
-    def close_metrics(self) -> None:
-        """Close the port that the server opens for metrics and guards against nobody (ADR 8). Call once it answers."""
+    def answers(self) -> None:
+        """Take note that the server has booted: from now on it is kept alive on its port.
+
+        Closes the port that it opens for metrics and guards against nobody (ADR 8).
+        """
+        self._has_booted = True
         if not close_listener(self._child.pid, self._metrics_port):
             log.info("Temporal's metrics stay readable on 127.0.0.1:%s, out of a browser's reach", self._metrics_port)
+
+    async def keep_alive(self) -> None:
+        """Start the server again whenever it is killed: clients find it on the same port and go on."""
+        while True:
+            await asyncio.sleep(WATCH_INTERVAL_S)
+            if self._has_booted and self._child.exit_status is not None:
+                log.error("the embedded Temporal server ended (%s); starting it again", self._child.exit_status)
+                self._child.forget()
+                self._start(self._port)
+            elif self._has_booted:
+                close_listener(self._child.pid, self._metrics_port)
 
     async def stop(self) -> None:
         """End the server at once: its database survives that, the store holds the truth, and asking takes 1.3 s."""
         await self._child.kill()
 
-    def _start(self) -> None:
+    def _start(self, port: int | None = None) -> None:
         self._starts += 1
-        self._port = _choose_port(self._settings.port)
+        self._port = port or _choose_port(self._settings.port)
         command: list[str | Path] = [find_binary(), "server", "start-dev", "--port", str(self._port), *_OPTIONS]
         self._metrics_port = _choose_metrics_port()
         command += ["--metrics-port", str(self._metrics_port)]
@@ -109,12 +129,17 @@ async def open_embedded(settings: EmbeddedTemporal, database: Path, run_dir: Pat
     """
     lock = nullcontext()
     if settings.persist:
-        _prepare_file(database)
+        with _told(database):
+            database.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = hold_lock(database.with_name(f"{database.name}.lock"), str(database))
     with lock:
+        if settings.persist:
+            with _told(database):
+                _prepare_file(database)
         server = EmbeddedServer(settings, database, run_dir / "temporal.log")
         try:
-            yield server
+            async with in_background(server.keep_alive()):
+                yield server
         finally:
             await server.stop()
 
@@ -153,16 +178,21 @@ def _choose_port(port: int) -> int:
         return probe.getsockname()[1]
 
 
-def _prepare_file(path: Path) -> None:
-    """Make the folder; the file itself is the server's to make, which skips its tables where one exists."""
+@contextmanager
+def _told(path: Path) -> Generator[None]:
+    """Say which file cannot be used."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if path.is_symlink():
-            raise ConfigError("is a symbolic link", file=str(path), key="temporal.embedded.database_path")
-        if path.exists():
-            os.chmod(path, 0o600)
-            if path.stat().st_size == 0:
-                path.unlink()
+        yield
     except OSError as error:
         reason = f"cannot be used ({error.strerror})"
         raise ConfigError(reason, file=str(path), key="temporal.embedded.database_path") from error
+
+
+def _prepare_file(path: Path) -> None:
+    """Check the file; it is the server's to make, which skips its tables where one exists."""
+    if path.is_symlink():
+        raise ConfigError("is a symbolic link", file=str(path), key="temporal.embedded.database_path")
+    if path.exists():
+        os.chmod(path, 0o600)
+        if path.stat().st_size == 0:
+            path.unlink()

@@ -13,7 +13,9 @@ from tiny_harness.tui.printable import printable
 PROMPT: Final = "> "
 
 
-async def run_plain(address: Address, participant: str, stdin: TextIO, stdout: TextIO) -> int:
+async def run_plain(
+    address: Address, participant: str, stdin: TextIO, stdout: TextIO, task_id: str | None = None
+) -> int:
     """Hold a conversation line by line until the input ends.
 
     Returns:
@@ -22,9 +24,13 @@ async def run_plain(address: Address, participant: str, stdin: TextIO, stdout: T
     Raises:
         ConnectionLost: Nothing answers at the address.
         ServerRefused: What answers does not let us in.
+        TaskNotFound: There is no task `task_id`.
     """
     async with connect(address, participant) as client:
-        return await Lines(client, stdin, stdout).run()
+        lines = Lines(client, stdin, stdout)
+        if task_id is not None:
+            await lines.open(task_id)
+        return await lines.run()
 
 
 class Lines:
@@ -37,6 +43,16 @@ class Lines:
         self._prompt = PROMPT if stdin.isatty() else ""
         self._task: TaskView | None = None
         self._failures = 0
+
+    async def open(self, task_id: str) -> None:
+        """Go on with a task, from its last words.
+
+        Raises:
+            TaskNotFound: There is no such task.
+        """
+        self._task = await self._client.task(task_id, history_length=1)
+        for message in self._task.messages:
+            self._print(printable(message.text))
 
     async def run(self) -> int:
         """Send each line in turn, and wait for its reply."""

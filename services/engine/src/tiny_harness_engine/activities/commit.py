@@ -9,6 +9,7 @@ from temporalio.exceptions import ApplicationError
 
 from tiny_harness.bus import Bus, Frame
 from tiny_harness.contracts import TaskSnapshot
+from tiny_harness.errors import HarnessError, Unavailable
 from tiny_harness.ext.task import TaskText
 from tiny_harness.intake import read_message
 from tiny_harness.store import Commit, NewEvent, Store
@@ -16,6 +17,7 @@ from tiny_harness_engine.calls import COMMIT, LOAD, CommitAnswer, CommitRequest
 from tiny_harness_engine.core.drafts import Decision, Draft
 from tiny_harness_engine.core.naming import apply_patch, first_text
 from tiny_harness_engine.core.wire import Json, agent_message, render
+from tiny_harness_engine.failures import to_failure
 from tiny_harness_engine.records import StepRecord
 
 
@@ -29,6 +31,15 @@ class CommitActivities:
     @activity.defn(name=COMMIT)
     async def commit(self, request: CommitRequest) -> CommitAnswer:
         """Write a decision by its cause; a repeat, or a task that has gone on, writes nothing."""
+        try:
+            return await self._commit(request)
+        except (Unavailable, ApplicationError):
+            raise
+        except Exception as error:
+            activity.logger.exception("commit %s failed", request.cause)
+            raise to_failure(HarnessError()) from error
+
+    async def _commit(self, request: CommitRequest) -> CommitAnswer:
         decision = request.decision
         text = await self._text(request)
         events = [
@@ -46,10 +57,14 @@ class CommitActivities:
                 text=text.model_dump_json(exclude_none=True) if is_told else "",
             )
         )
-        for event in done.events:
+        written = done.written
+        news = done.events
+        if written is not None and not news and decision.drafts:
+            # Known already: maybe by an attempt of ours that was given up before it could tell anybody.
+            news = await self._store.events(request.task_id, written.seq - 1, len(decision.drafts))
+        for event in news:
             if event.kind != "lost":
                 self._bus.publish(Frame(event.task_id, event.seq, event.payload, event.kind))
-        written = done.written
         return CommitAnswer(
             snapshot=done.snapshot,
             seq=written.seq if written else None,

@@ -1,11 +1,13 @@
 """The model step: read the conversation, ask the model, record its answer. One activity."""
 
+import asyncio
+import logging
 from typing import Final
 
 from temporalio import activity
 
 from tiny_harness.bus import Bus
-from tiny_harness.errors import ModelError
+from tiny_harness.errors import ModelError, Unavailable
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store
 from tiny_harness_engine.activities.beat import beating
@@ -17,6 +19,11 @@ from tiny_harness_engine.records import StepRecord, reply_id
 
 MAX_EVENTS: Final = 400
 """Events that the window is made of at most; keeps a step's cost independent of a conversation's age."""
+
+RECORD_ATTEMPTS: Final = 60
+RECORD_PAUSE_S: Final = 2.0
+
+log = logging.getLogger(__name__)
 
 
 class StepActivity:
@@ -38,8 +45,21 @@ class StepActivity:
                 record = await self._ask(request)
             except ModelError as error:
                 return StepAnswer(failure=str(error), is_transient=error.transient)
-            await self._store.save_step(request.task_id, request.turn, request.step, record.model_dump_json())
+            await self._record(request, record)
             return StepAnswer()
+
+    async def _record(self, request: StepRequest, record: StepRecord) -> None:
+        """Keep an answer that was paid for, also if the store needs a while to take it."""
+        text = record.model_dump_json()
+        for _ in range(RECORD_ATTEMPTS - 1):
+            try:
+                await self._store.save_step(request.task_id, request.turn, request.step, text)
+            except Unavailable as error:
+                log.warning("an answer cannot be recorded yet: %s", error)
+                await asyncio.sleep(RECORD_PAUSE_S)
+            else:
+                return
+        await self._store.save_step(request.task_id, request.turn, request.step, text)
 
     async def _ask(self, request: StepRequest) -> StepRecord:
         events = await self._store.words(request.task_id, MAX_EVENTS)

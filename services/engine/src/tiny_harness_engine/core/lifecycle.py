@@ -8,14 +8,17 @@ from typing import Final
 
 from tiny_harness.contracts import Delivery, Input, TaskSnapshot
 from tiny_harness.envelope import TaskPatch
-from tiny_harness.errors import QueueFull, TaskEnded, TaskNotFound
+from tiny_harness.errors import InvalidInput, QueueFull, TaskEnded, TaskNotFound
 from tiny_harness.ext.task import AGENT_ID, Participant
-from tiny_harness.intake import Intake, authorise
+from tiny_harness.intake import Intake, authorise, fingerprint
 from tiny_harness.states import AWAITING_NEXT_MESSAGE, TaskState
 from tiny_harness_engine.core.drafts import Decision, Draft
 
 MAX_MAILBOX: Final = 100
 """Messages that may wait for a running turn."""
+
+MAX_PARTICIPANTS: Final = 200
+"""People in roles on one task: they travel with every commit."""
 
 
 def open_task(task_id: str, delivery: Delivery, intake: Intake) -> Decision:
@@ -51,7 +54,7 @@ def open_task(task_id: str, delivery: Delivery, intake: Intake) -> Decision:
         received_as=decision.received_as,
         tells_task=True,
     )
-    return _with(decision, draft, intake)
+    return _with(decision, draft, delivery, intake)
 
 
 def accept(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake) -> Decision:
@@ -81,7 +84,7 @@ def accept(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake) -> Decisi
         received_as=decision.received_as,
         tells_task=intake.patch is not None,
     )
-    return _with(decision, draft, intake)
+    return _with(decision, draft, delivery, intake)
 
 
 def end_turn(snapshot: TaskSnapshot, turn: int, step: int) -> Decision | None:
@@ -119,7 +122,8 @@ def _control(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake) -> Deci
     else:
         return Decision(snapshot=snapshot)
     draft = decision.drafts[0].model_copy(update={"received": delivery.message, "received_as": "control"})
-    return decision.model_copy(update={"drafts": (draft,), "digest": intake.digest, "received_as": "control"})
+    digest = fingerprint(delivery.sender.id, intake)
+    return decision.model_copy(update={"drafts": (draft,), "digest": digest, "received_as": "control"})
 
 
 def _take_words(snapshot: TaskSnapshot, message: Input) -> Decision:
@@ -175,10 +179,14 @@ def _parked(snapshot: TaskSnapshot) -> TaskSnapshot:
 
 
 def _with_people(people: tuple[Participant, ...], patch: TaskPatch | None) -> tuple[Participant, ...]:
-    held = {(person.id, person.role) for person in people}
-    added = [person for person in (patch.participants or () if patch else ()) if (person.id, person.role) not in held]
-    return (*people, *added)
+    everyone = {(person.id, person.role): person for person in people}
+    for person in patch.participants or () if patch else ():
+        everyone.setdefault((person.id, person.role), person)
+    if len(everyone) > MAX_PARTICIPANTS:
+        raise InvalidInput("invalid_envelope", "payload.participants", f"a task may have {MAX_PARTICIPANTS}")
+    return tuple(everyone.values())
 
 
-def _with(decision: Decision, draft: Draft, intake: Intake) -> Decision:
-    return decision.model_copy(update={"drafts": (draft,), "patch": intake.patch, "digest": intake.digest})
+def _with(decision: Decision, draft: Draft, delivery: Delivery, intake: Intake) -> Decision:
+    digest = fingerprint(delivery.sender.id, intake)
+    return decision.model_copy(update={"drafts": (draft,), "patch": intake.patch, "digest": digest})

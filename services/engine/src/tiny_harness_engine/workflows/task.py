@@ -8,17 +8,18 @@ run needs only the task's id, and adopts whatever each commit says is there.
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, FailureError
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 
 with workflow.unsafe.imports_passed_through():
     from tiny_harness import contracts
     from tiny_harness.contracts import Cancel, Delivery, Receipt, StartTask, TaskSnapshot
     from tiny_harness.errors import HarnessError, InvalidInput, TaskEnded, Unavailable
-    from tiny_harness.intake import Intake, authorise, message_cause, read_message
+    from tiny_harness.intake import Intake, authorise, fingerprint, message_cause, read_message
 
     # By name: `from tiny_harness_engine import calls` would load a copy of the module into every run's sandbox.
     from tiny_harness_engine.calls import (
@@ -42,7 +43,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from tiny_harness_engine.core import lifecycle
     from tiny_harness_engine.core.drafts import Decision
-    from tiny_harness_engine.failures import to_failure
+    from tiny_harness_engine.failures import failed_step, to_failure
 
 ROLL_AT_EVENTS: Final = 200
 """A run with this many events goes on as a new one."""
@@ -92,6 +93,8 @@ class TaskWorkflow:
         except HarnessError as error:
             raise to_failure(error) from error
         except FailureError as error:
+            if _is_ours(error):
+                raise
             raise to_failure(Unavailable("the store cannot answer now")) from error
         except Exception as error:
             workflow.logger.exception("deliver failed")
@@ -125,7 +128,7 @@ class TaskWorkflow:
     async def _open(self, start: StartTask) -> None:
         """Take the first message, which may have come by its update already, and load the task."""
         while not await self._try_open(start):
-            await self._pause(STORE_PATIENCE)
+            await self._pause(STORE_PATIENCE, lambda: self._state is not None)
 
     async def _try_open(self, start: StartTask) -> bool:
         try:
@@ -145,7 +148,7 @@ class TaskWorkflow:
 
     async def _deliver(self, delivery: Delivery) -> Receipt:
         intake = _read(delivery)
-        cause = message_cause(delivery.sender.id, intake.message_id)
+        cause = message_cause(intake.message_id)
         if self._state is None and delivery.new_task is None:
             await self._load()
         made: list[Decision] = []
@@ -160,12 +163,10 @@ class TaskWorkflow:
             if self._state is not None and self._state.state.is_terminal:
                 raise TaskEnded(self._state.task_id, self._state.state.word)
             return Receipt(seq=decision.snapshot.head, received_as=decision.received_as)
-        if answer.digest is not None and answer.digest != intake.digest:
+        if answer.digest is not None and answer.digest != fingerprint(delivery.sender.id, intake):
             raise InvalidInput("reused_message_id", "message.messageId", "was used for other content before")
         if not answer.wrote:
             return Receipt(seq=answer.seq, received_as="repeat")
-        if intake.kind == "control":
-            self._cut()
         return Receipt(seq=answer.seq, received_as=decision.received_as, turn=decision.turn)
 
     def _decide_delivery(self, state: TaskSnapshot | None, delivery: Delivery, intake: Intake) -> Decision:
@@ -183,7 +184,6 @@ class TaskWorkflow:
                 await self._load(refresh=decide is None)
                 if decide is not None and self._state is not None:
                     await self._commit(cause, decide)
-                self._cut()
         except Exception:  # noqa: BLE001 - a bug costs one call: nobody waits for a signal, housekeeping sends it again
             workflow.logger.exception("%s failed", cause)
         self._news += 1
@@ -236,7 +236,7 @@ class TaskWorkflow:
             failed += 1
             if answer.failure is None or not answer.is_transient or failed >= MODEL_ATTEMPTS:
                 return answer
-            await self._pause(MODEL_BACKOFF[failed - 1])
+            await self._pause(MODEL_BACKOFF[failed - 1], lambda: not self._is_same_turn(state))
         return None
 
     async def _try_step(self, state: TaskSnapshot, attempt: int) -> StepAnswer | None:
@@ -245,9 +245,11 @@ class TaskWorkflow:
         self._step = asyncio.create_task(self._run_step(state, attempt))
         try:
             return await self._step
-        except (ActivityError, asyncio.CancelledError) as error:
-            workflow.logger.info("step %s:%s was stopped: %s", state.turn, state.step, error)
+        except asyncio.CancelledError:
             return None
+        except ActivityError as error:
+            workflow.logger.info("step %s:%s was stopped: %s", state.turn, state.step, error.cause)
+            return failed_step(error.cause)
         finally:
             self._step = None
 
@@ -269,13 +271,10 @@ class TaskWorkflow:
             retry_policy=STEP_RETRY,
         )
 
-    async def _pause(self, duration: timedelta) -> None:
-        """Wait before the next attempt, or until the turn is over."""
-        seen = self._state
-        try:
-            await workflow.wait_condition(lambda: self._state is not seen, timeout=duration)
-        except TimeoutError:
-            return
+    async def _pause(self, duration: timedelta, is_over: Callable[[], bool]) -> None:
+        """Wait for a while, or until there is no more reason to."""
+        with suppress(TimeoutError):
+            await workflow.wait_condition(is_over, timeout=duration)
 
     def _cut(self) -> None:
         """Stop a step whose turn is over, also when the next one has begun."""
@@ -311,6 +310,8 @@ class TaskWorkflow:
                 retry_policy=LOCAL_COMMIT_RETRY,
             )
         except FailureError as error:
+            if _is_ours(error):
+                raise
             workflow.logger.warning("commit goes on as a normal activity: %s", error)
         return await workflow.execute_activity(
             COMMIT,
@@ -337,6 +338,7 @@ class TaskWorkflow:
         self._state = answer.snapshot
         self._news += 1
         self._idle_since = workflow.now()
+        self._cut()
 
     def _is_running(self) -> bool:
         return self._state is not None and lifecycle.is_running(self._state)
@@ -376,6 +378,11 @@ class TaskWorkflow:
         return (
             length >= ROLL_AT_EVENTS or info.is_continue_as_new_suggested() or (idle and length > IDLE_ROLL_AT_EVENTS)
         )
+
+
+def _is_ours(error: FailureError) -> bool:
+    """Whether an activity said that trying again cannot help."""
+    return isinstance(error, ApplicationError) and error.non_retryable
 
 
 def _read(delivery: Delivery) -> Intake:
