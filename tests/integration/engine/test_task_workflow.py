@@ -4,8 +4,11 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import Replayer
 
+from tiny_harness import contracts
 from tiny_harness.errors import (
     HarnessError,
     InvalidInput,
@@ -21,6 +24,8 @@ from tiny_harness.states import TaskState
 from tiny_harness.store import Commit, Committed
 from tiny_harness_engine import calls
 from tiny_harness_engine.core import lifecycle
+from tiny_harness_engine.models import ModelReply, ToolCall
+from tiny_harness_engine.workflows.task import TaskWorkflow
 
 from .conftest import Engine
 
@@ -213,6 +218,19 @@ async def test_a_model_that_fails_for_good_parks_with_the_reason_and_the_next_me
     assert (await task.replies())[1] == "re: two"
 
 
+async def test_a_model_that_only_asks_for_a_tool_is_told_that_there_is_none(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ask_for_a_tool(*_: object) -> ModelReply:
+        return ModelReply("", [ToolCall("c1", "refund", "{}")])
+
+    monkeypatch.setattr(engine.model, "reply", ask_for_a_tool)
+    task = engine.task()
+    await task.start("m1", "one")
+    await task.until_state("INPUT_REQUIRED")
+    assert "refund" in (await task.replies())[0]
+
+
 async def test_a_delegated_task_fails_with_the_reason(engine: Engine) -> None:
     task = engine.task()
     engine.model.failures = [ModelError("no such model")]
@@ -402,3 +420,23 @@ async def test_housekeeping_goes_on_when_one_task_cannot_be_reached(
             if task.handle.id not in failed:
                 await task.until_state("INPUT_REQUIRED")
     assert failed
+
+
+async def test_every_history_of_a_lively_task_replays(engine: Engine) -> None:
+    task = engine.task()
+    engine.model.hold()
+    await task.start("m1", "one")
+    await engine.model.until_asked()
+    await task.say("m2", "two")
+    await task.control("i1", "interrupt")
+    engine.model.failures = [ModelError("busy", transient=True)]
+    engine.model.gate.set()
+    await task.until(lambda s: s.turn == 2 and s.state is TaskState.INPUT_REQUIRED)
+    await task.handle.signal(contracts.RECONCILE)
+    await task.say("m3", "three")
+    await task.until(lambda s: s.turn == 3 and s.state is TaskState.INPUT_REQUIRED)
+    await task.control("c1", "complete")
+    async with asyncio.timeout(10):
+        await task.handle.result()
+    replayer = Replayer(workflows=[TaskWorkflow], data_converter=pydantic_data_converter)
+    await replayer.replay_workflow(await task.handle.fetch_history())

@@ -71,6 +71,8 @@ class StepActivity:
             reply = await self._model.reply(asked, deltas.add)
         finally:
             deltas.close()
+        if not reply.text.strip() and reply.tool_calls:
+            raise ModelError(f"it asked for the tool {reply.tool_calls[0].name!r}, and there are no tools yet")
         if not reply.text.strip():
             raise ModelError("it answered without a word", transient=True)
         return StepRecord(
