@@ -191,6 +191,12 @@ def test_options_before_the_command_count(configured: Shell) -> None:
     assert "connection" in err
 
 
+@pytest.mark.parametrize("closing", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_harm_nobody(configured: Shell, closing: str) -> None:
+    done = subprocess.run(["sh", "-c", f"{BINARY} send hi {closing}"], env=configured.env, timeout=90, check=False)
+    assert done.returncode == 0
+
+
 def test_a_backup_is_made_once(configured: Shell) -> None:
     configured.run("send", "hello")
     copy = configured.home / "copy.db"
@@ -212,7 +218,17 @@ def test_plain_mode_holds_a_conversation_over_pipes(configured: Shell) -> None:
     assert "You said: again" in out
 
 
-@pytest.mark.parametrize("words", [["send"], ["tasks"], ["nonsense"], ["send", "  "]])
+BAD_USAGE = [
+    ["send"],
+    ["tasks"],
+    ["nonsense"],
+    ["send", "  "],
+    ["send", "--task", "", "hi"],
+    ["send", "--participant", "é ö", "hi"],
+]
+
+
+@pytest.mark.parametrize("words", BAD_USAGE)
 def test_bad_usage_ends_with_2(shell: Shell, words: list[str]) -> None:
     shell.run(*words, status=2)
 

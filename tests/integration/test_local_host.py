@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -197,3 +197,22 @@ async def test_a_temporal_server_that_is_killed_alone_is_started_again(tmp_path:
             while await harness.send("m2", "two", task_id) is None:  # noqa: ASYNC110 - as a client does at a 503
                 await asyncio.sleep(0.2)
         assert children_of(home) != [server]
+
+
+async def test_a_damaged_database_of_temporals_is_named_with_the_remedy(settings: Settings, home: Path) -> None:
+    (home / "temporal.db").write_bytes(b"no database at all " * 300)
+    with pytest.raises(ConfigError, match="Delete it") as caught:
+        async with running_harness(settings, home=home):
+            pass
+    assert caught.value.file == str(home / "temporal.db")
+
+
+async def test_who_stays_when_the_host_leaves_takes_over(settings: Settings, home: Path) -> None:
+    async with AsyncExitStack() as host:
+        await host.enter_async_context(running_harness(settings, home=home))
+        async with open_harness(settings, home=home, take_over=True) as address, connect(address, "ann") as client:
+            first = await client.send("My name is Ada")
+            await host.aclose()
+            async with asyncio.timeout(60):
+                again = await client.send("What is my name?", task_id=first.task.task_id)
+            assert "Ada" in again.reply

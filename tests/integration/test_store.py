@@ -255,3 +255,20 @@ async def test_the_store_file_is_for_its_owner_only(store: Store, settings: Sett
     await store.commit(commit("m:1", 0))
     for path in settings.store.sqlite_path.parent.glob("store.db*"):
         assert path.stat().st_mode & 0o077 == 0, path
+
+
+async def test_a_file_that_is_no_database_is_refused(settings: Settings) -> None:
+    settings.store.sqlite_path.write_bytes(b"no database at all " * 300)
+    with pytest.raises(ConfigError) as caught:
+        async with open_store(settings):
+            pass
+    assert caught.value.file == str(settings.store.sqlite_path)
+
+
+async def test_a_database_of_another_program_is_refused(settings: Settings) -> None:
+    connection = sqlite3.connect(settings.store.sqlite_path)
+    connection.execute("create table recipes(name)")
+    connection.close()
+    with pytest.raises(ConfigError, match="recipes"):
+        async with open_store(settings):
+            pass

@@ -4,6 +4,7 @@ One harness per home. Whoever comes second attaches to the first one's Unix sock
 """
 
 import asyncio
+import logging
 import os
 import tempfile
 from collections.abc import AsyncGenerator, Mapping
@@ -14,7 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tiny_harness.address import Address
-from tiny_harness.errors import AlreadyRunning
+from tiny_harness.background import in_background
+from tiny_harness.errors import AlreadyRunning, HarnessError
 from tiny_harness.host import SOCKET_URL, announced, find_host, read_token, run_folder, socket_path
 from tiny_harness.locks import hold_lock
 from tiny_harness.settings import Settings
@@ -29,6 +31,9 @@ ATTACH_TIMEOUT_S: Final = 45.0
 """How long to wait for a harness that is just starting, or stopping, in another process: longer than either may take
 (`temporal.connect.START_TIMEOUT_S`, `web_server.DRAIN_TIMEOUT_S`)."""
 ATTACH_INTERVAL_S: Final = 0.1
+TAKE_OVER_INTERVAL_S: Final = 1.0
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +109,36 @@ async def running_worker(
 
 
 @asynccontextmanager
-async def open_harness(settings: Settings, *, home: Path | None) -> AsyncGenerator[Address]:
+async def open_harness(settings: Settings, *, home: Path | None, take_over: bool = False) -> AsyncGenerator[Address]:
     """Attach to the live harness of a home, or host one while the block runs.
+
+    Args:
+        settings: How to host it.
+        home: Where it is; without one it is private to this block.
+        take_over: Host it as soon as the one that we attached to has gone: clients find it at the same address.
 
     Raises:
         AlreadyRunning: Somebody holds the home and does not answer.
         ConfigError: See `running_harness`.
     """
     async with AsyncExitStack() as stack:
-        yield await _attach_or_host(settings, home, stack)
+        address = await _attach_or_host(settings, home, stack)
+        if take_over and home is not None:
+            await stack.enter_async_context(in_background(_take_over(settings, home)))
+        yield address
+
+
+async def _take_over(settings: Settings, home: Path) -> None:
+    """Host a home whenever nobody does, until cancelled."""
+    while True:
+        await asyncio.sleep(TAKE_OVER_INTERVAL_S)
+        if find_host(home) is not None:
+            continue
+        try:
+            async with running_harness(settings, home=home):
+                await asyncio.Event().wait()
+        except HarnessError as error:
+            log.info("the harness could not be taken over, trying again: %s", error)
 
 
 async def _attach_or_host(settings: Settings, home: Path | None, stack: AsyncExitStack) -> Address:

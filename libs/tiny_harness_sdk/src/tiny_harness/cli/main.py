@@ -48,6 +48,7 @@ COMMANDS: Final[tuple[Command, ...]] = (tui, demo, send, tasks, serve, worker, c
 def script() -> NoReturn:
     """Run as a program. A process that used Temporal's client may abort at exit, so it leaves by the short way."""
     status = EXIT_FAILED
+    _open_standard_streams()
     try:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
@@ -64,6 +65,18 @@ def script() -> NoReturn:
         if "logging" in sys.modules:
             sys.modules["logging"].shutdown()
         os._exit(status)
+
+
+def _open_standard_streams() -> None:
+    """Put the null device where a standard stream is closed: else the next file that is opened takes its place."""
+    for handle in range(3):
+        try:
+            os.fstat(handle)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - open as long as the process lives
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -59,12 +59,31 @@ def home_of(settings: "Settings") -> Path:
     return settings.store.sqlite_path.absolute().parent
 
 
+def _check_target(args: argparse.Namespace) -> None:
+    """Refuse what no harness would understand, before one is started."""
+    import re
+
+    from tiny_harness.errors import ConfigError
+    from tiny_harness.ext.task import PARTICIPANT_ID_PATTERN
+
+    if args.participant is not None and not re.fullmatch(PARTICIPANT_ID_PATTERN, args.participant):
+        raise ConfigError("--participant has letters, digits and ._:@- only, 128 at most")
+    if args.token is not None and not args.token.isascii():
+        raise ConfigError("--token is no token")
+    if args.task == "":
+        raise ConfigError("--task is empty")
+
+
 @asynccontextmanager
-async def open_target(args: argparse.Namespace) -> AsyncGenerator[tuple["Address", str]]:
-    """Open the harness to talk to, and say as whom: the one at `--url`, or the home's, hosted here if nobody does."""
+async def open_target(args: argparse.Namespace, *, take_over: bool = False) -> AsyncGenerator[tuple["Address", str]]:
+    """Open the harness to talk to, and say as whom: the one at `--url`, or the home's, hosted here if nobody does.
+
+    With `take_over` it is hosted here too when the process that hosts it has gone.
+    """
     from tiny_harness.address import Address
     from tiny_harness.settings import login_name
 
+    _check_target(args)
     if args.url:
         token = args.token or os.environ.get(TOKEN_VARIABLE)
         yield Address(args.url.rstrip("/"), token=token), args.participant or login_name()
@@ -80,7 +99,7 @@ async def open_target(args: argparse.Namespace) -> AsyncGenerator[tuple["Address
     if find_host(home) is None:
         require_model_key(settings, file=str(resolve_config(args.config).path))
     configure_logs(settings.o11y, is_service=False)
-    async with open_harness(settings, home=home) as address:
+    async with open_harness(settings, home=home, take_over=take_over) as address:
         yield address, participant
 
 

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _run(args: argparse.Namespace) -> int:
-    async with open_target(args) as (address, participant):
+    async with open_target(args, take_over=True) as (address, participant):
         if args.plain or not (sys.stdin.isatty() and sys.stdout.isatty()):
             from tiny_harness.tui.plain import run_plain
 

@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from sqlalchemy.exc import DatabaseError
+
 from tiny_harness.errors import ConfigError
 from tiny_harness.settings import Settings
 from tiny_harness.store.port import Store
@@ -39,5 +41,9 @@ def _prepare(path: Path) -> None:
     engine = open_engine(path, size=1, begin="BEGIN IMMEDIATE")
     try:
         migrate(engine, path)
+    except DatabaseError as error:
+        raise ConfigError(
+            f"cannot be used as a store ({error.orig})", file=str(path), key="store.sqlite_path"
+        ) from None
     finally:
         engine.dispose()

@@ -77,6 +77,9 @@ class EmbeddedServer:
             self._start()
             return
         reason = words.splitlines()[0] if words else f"exit status {status}"
+        if "not a database" in words or "malformed" in words:
+            remedy = "is damaged. Delete it and start again: tasks are in the store, nothing is lost with it"
+            raise ConfigError(f"{remedy} (Temporal said: {reason})", file=str(self._database))
         raise ConfigError(f"the embedded Temporal server ended: {reason}", file=str(self._log))
 
     def answers(self) -> None:
