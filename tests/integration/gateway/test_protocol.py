@@ -169,10 +169,10 @@ async def test_the_official_client_holds_a_conversation(gateway: Gateway, bindin
 async def test_the_official_client_outlives_a_silent_model(
     gateway: Gateway, binding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It gives a stream up after 5 s of silence: here at a fiftieth of that, with pings at a fiftieth of theirs."""
-    monkeypatch.setattr(event_stream, "PING_INTERVAL_S", event_stream.PING_INTERVAL_S / 50)
+    """It gives a stream up after 5 s of silence: here at a fifth of that, with pings at a fifth of theirs."""
+    monkeypatch.setattr(event_stream, "PING_INTERVAL_S", event_stream.PING_INTERVAL_S / 5)
     gateway.engine.hold()
-    async with official(gateway, binding, timeout=5 / 50) as client:
+    async with official(gateway, binding, timeout=5 / 5) as client:
         asking = asyncio.create_task(say(client, "hello"))
-        asyncio.get_running_loop().call_later(20 / 50, gateway.engine.release)
+        asyncio.get_running_loop().call_later(20 / 5, gateway.engine.release)
         assert reply(await asking) == "re: turn 1"
