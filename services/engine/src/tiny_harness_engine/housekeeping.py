@@ -48,7 +48,7 @@ class Housekeeping:
         while True:
             try:
                 await self.once()
-            except Exception:
+            except Exception:  # a bug costs one pass: without housekeeping nothing would ever heal
                 log.exception("housekeeping could not finish; it tries again in %s s", INTERVAL_S)
             await asyncio.sleep(INTERVAL_S)
 

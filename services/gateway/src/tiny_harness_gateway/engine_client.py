@@ -124,7 +124,7 @@ class TemporalEngineClient:
                         rpc_timeout=DEADLINE,
                     )
                 )
-            except BaseException:
+            except BaseException:  # a cancelled call leaves a failure that nobody asks for, too
                 await _take_failure(operation)
                 raise
 

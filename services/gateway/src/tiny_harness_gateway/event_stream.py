@@ -70,7 +70,7 @@ class EventStream(Response):
         except TimeoutError:
             log.info("a reader took nothing for %s s; its stream is closed", SEND_TIMEOUT_S)
             raise
-        except Exception:
+        except Exception:  # the answer has begun: it can only end, and the client resumes from its cursor
             log.exception("a stream broke")
 
     async def _ping(self, send: Send) -> None:

@@ -72,7 +72,7 @@ class Streams:
         except Exception as error:  # noqa: BLE001 - the edge: told as an answer of the binding, logged if unforeseen
             release()
             return refusal(binding, error)
-        except BaseException:
+        except BaseException:  # a cancelled call must give its place back, too
             release()
             raise
 
