@@ -52,7 +52,8 @@ def test_every_refusal_of_the_gateway_by_http_status_is_in_the_catalogue() -> No
 def test_every_configuration_key_is_listed_with_its_default() -> None:
     page = read("docs/capabilities/configuration.md")
     listed: dict[str, dict[str, str]] = {}
-    for section, table in re.findall(r"^### `\[([\w.]+)\]`\n(.*?)(?=^##|\Z)", page, flags=re.MULTILINE | re.DOTALL):
+    head = r"^### (?:`\[([\w.]+)\]`|Above all sections)\n"
+    for section, table in re.findall(head + r"(.*?)(?=^##|\Z)", page, flags=re.MULTILINE | re.DOTALL):
         cells = re.findall(r"^\| `(\w+)` \|([^|]*)\|", table, flags=re.MULTILINE)
         listed[section] = {key: default.strip(" `") for key, default in cells}
     assert listed == defaults(Settings(), "")

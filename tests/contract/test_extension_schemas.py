@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from tiny_harness.ext import EXTENSION_BASE, status, stream, task
+from tiny_harness.ext import EXTENSION_BASE, commands, status, stream, task
 from tiny_harness.settings import Settings
 from tiny_harness_gateway.card import build_card
 
@@ -19,24 +19,41 @@ DOCS = Path(__file__).parents[2] / "docs" / "a2a" / "ext"
 EXTENSIONS: dict[str, tuple[str, str, type[BaseModel]]] = {
     task.NAME: (task.URI, task.KEY, task.TaskData),
     status.NAME: (status.URI, status.KEY, status.StatusData),
+    commands.NAME: (commands.URI, commands.KEY, commands.CommandsData),
     stream.NAME: (stream.URI, stream.KEY, stream.StreamData),
 }
 """By name: URI, metadata key, and the model of what stands under the key."""
 
+PARAMS: dict[str, type[BaseModel]] = {commands.NAME: commands.CommandsParams}
+"""Models of the params that an extension has on the card."""
+
+
+MODELS: dict[str, type[BaseModel]] = {
+    **{name: model for name, (_, _, model) in EXTENSIONS.items()},
+    **{f"{name}.params": model for name, model in PARAMS.items()},
+}
+"""By the name of the published schema."""
+
 
 def schema(name: str) -> dict[str, Any]:
-    """Make an extension's schema."""
+    """Make a schema."""
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"{EXTENSION_BASE}/{name}.json"}
-    return {**head, **EXTENSIONS[name][2].model_json_schema()}
+    return {**head, **MODELS[name].model_json_schema()}
 
 
 def written(name: str) -> str:
     return json.dumps(schema(name), indent=2) + "\n"
 
 
-@pytest.mark.parametrize("name", EXTENSIONS)
+@pytest.mark.parametrize("name", MODELS)
 def test_the_published_schema_is_that_of_the_model(name: str) -> None:
     assert (DOCS / f"{name}.json").read_text() == written(name)
+
+
+def test_the_page_of_the_commands_names_what_is_on_the_card() -> None:
+    page = (DOCS / commands.NAME / "v1.md").read_text()
+    for word in ("commands.params.json", *(f"`{field}`" for field in commands.CommandOffer.model_fields)):
+        assert word in page, word
 
 
 @pytest.mark.parametrize("name", EXTENSIONS)
@@ -65,5 +82,5 @@ def test_the_card_advertises_every_extension_and_no_other() -> None:
 
 
 if __name__ == "__main__":
-    for extension in EXTENSIONS:
-        (DOCS / f"{extension}.json").write_text(written(extension))
+    for published in MODELS:
+        (DOCS / f"{published}.json").write_text(written(published))

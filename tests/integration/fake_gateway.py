@@ -1,11 +1,13 @@
 """A small A2A server that speaks our facts on the wire and can be told to fail: what the client is tested against.
 
 Its agent answers each message with `echo: …`. A message that starts with `slow` waits until `release` is set.
+Its commands are `/status`, `/model NAME`, which changes the task, `/deploy`, which waits for `release`, and `/secret`,
+which refuses.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,11 +20,19 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from tiny_harness.ext import status, stream, task
+from tiny_harness.ext import commands, status, stream, task
+from tiny_harness.intake import read_command
 
 Json = dict[str, Any]
 
 PARKED = {status.KEY: {"sub_state": "awaiting-next-message"}}
+
+OFFERS: list[Json] = [
+    {"name": "status", "description": "Show where the task stands", "argument_hint": ""},
+    {"name": "model", "description": "Choose a model", "argument_hint": "<name>"},
+    {"name": "deploy", "description": "Deploy", "argument_hint": ""},
+    {"name": "secret", "description": "Refuse", "argument_hint": ""},
+]
 
 
 @dataclass
@@ -32,6 +42,8 @@ class FakeTask:
     task_id: str
     state: str = "TASK_STATE_WORKING"
     name: str = ""
+    data: Json = field(default_factory=dict[str, Any])
+    """What the `task` extension tells beside the name."""
     events: list[Json] = field(default_factory=list[Json])
     history: list[Json] = field(default_factory=list[Json])
     reading: list[str] = field(default_factory=list[str])
@@ -40,7 +52,7 @@ class FakeTask:
 
     def metadata(self) -> Json:
         parked = PARKED if self.state == "TASK_STATE_INPUT_REQUIRED" else {}
-        return {stream.KEY: {"seq": len(self.events)}, task.KEY: {"name": self.name}, **parked}
+        return {stream.KEY: {"seq": len(self.events)}, task.KEY: {"name": self.name, **self.data}, **parked}
 
     def body(self) -> Json:
         """The Task as it is now."""
@@ -52,10 +64,10 @@ class FakeTask:
             "metadata": self.metadata(),
         }
 
-    async def update(self, extra: Json, message: Json | None = None) -> None:
+    async def update(self, extra: Json, message: Json | None = None, more: Json | None = None) -> None:
         """Write the next numbered event."""
         async with self.changed:
-            metadata = self.metadata()
+            metadata = self.metadata() | (more or {})
             metadata[stream.KEY] = {"seq": len(self.events) + 1, **extra}
             body: Json = {"state": self.state, "timestamp": "2026-01-01T00:00:00.000Z"}
             if message:
@@ -73,6 +85,7 @@ class FakeGateway:
         self.tasks: dict[str, FakeTask] = {}
         self.keys: dict[str, str] = {}
         self.taken: dict[str, tuple[str, int]] = {}
+        self.offers = OFFERS
         self.release = asyncio.Event()
         self.cuts: list[int] = []
         """For each coming stream: the number of events after which its connection is cut."""
@@ -87,9 +100,12 @@ class FakeGateway:
     def app(self) -> Starlette:
         """The ASGI application."""
         card = Route("/.well-known/agent-card.json", self._card)
-        return Starlette(routes=[card, Route("/rpc", self._rpc, methods=["POST"])])
+        app = Starlette(routes=[card, Route("/rpc", self._rpc, methods=["POST"])])
+        app.state.stop_streams = lambda: None  # its streams end with their tasks
+        return app
 
     async def _card(self, request: Request) -> Response:
+        params = {"commands": self.offers}
         interface = {"url": "http://elsewhere.example/rpc", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
         return JSONResponse(
             {
@@ -97,7 +113,7 @@ class FakeGateway:
                 "description": "fake",
                 "version": "1",
                 "supportedInterfaces": [interface],
-                "capabilities": {"streaming": True},
+                "capabilities": {"streaming": True, "extensions": [{"uri": commands.URI, "params": params}]},
                 "defaultInputModes": ["text/plain"],
                 "defaultOutputModes": ["text/plain"],
                 "skills": [],
@@ -159,9 +175,11 @@ class FakeGateway:
             known.name = envelope["payload"]["name"]
             return await known.update({"received": message})
         known.history.append(message)
+        if await self._take_command(known, message):
+            return None
         if not known.events:
             known.name = message["parts"][0]["text"]
-            body = {**known.body(), "history": [message]}
+            body: Json = {**known.body(), "history": [message]}
             body["metadata"] = {**body["metadata"], stream.KEY: {"seq": 1, "turn": 1, "received_as": "turn"}}
             known.events.append({"task": body})
         elif known.state == "TASK_STATE_WORKING":
@@ -171,10 +189,41 @@ class FakeGateway:
             known.state = "TASK_STATE_WORKING"
             await known.update({"received": message, "received_as": "turn"})
         known.reading = [message["messageId"]]
-        running = asyncio.create_task(self._turn(known, message["parts"][0]["text"]))
+        self._start(self._turn(known, message["parts"][0]["text"]))
+        return None
+
+    async def _take_command(self, known: FakeTask, message: Json) -> bool:
+        call = read_command(message["parts"][0]["text"])
+        if call is None or call.name not in {offer["name"] for offer in self.offers}:
+            return False
+        if not known.events:
+            known.state = "TASK_STATE_INPUT_REQUIRED"
+            body: Json = {**known.body(), "history": [message]}
+            body["metadata"] = {**body["metadata"], stream.KEY: {"seq": 1, "received_as": "command"}}
+            known.events.append({"task": body})
+        else:
+            await known.update({"received": message, "received_as": "command"})
+        self._start(self._answer(known, message["messageId"], call.name, call.arguments))
+        return True
+
+    async def _answer(self, known: FakeTask, message_id: str, name: str, arguments: str) -> None:
+        if name == "deploy":
+            await self.release.wait()
+        known.data |= {"model": arguments} if name == "model" else {}
+        outcome = "refused" if name == "secret" else "done"
+        answer = {"name": name, "outcome": outcome}
+        said: Json = {
+            "messageId": f"c-{message_id}",
+            "role": "ROLE_AGENT",
+            "parts": [{"text": f"{name}: {outcome}"}, {"data": {"model": known.data.get("model")}}],
+            "metadata": {commands.KEY: answer},
+        }
+        await known.update({"in_reply_to": [message_id]}, said, {commands.KEY: answer})
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        running = asyncio.create_task(work)
         self._running.add(running)
         running.add_done_callback(self._running.discard)
-        return None
 
     async def _turn(self, known: FakeTask, text: str) -> None:
         if text.startswith("slow"):

@@ -25,6 +25,8 @@ def run(home: Path | str | None, *words: str, text: bytes = b"", **more: str) ->
         ("[server]\nbnid = 1\n", "[server.bnid]: there is no such key; did you mean bind?"),
         ("[server]\nmax_streams = 'many'\n", "[server.max_streams]"),
         ("[server]\nbnid = 1\n[store]\nnope = 2\n", "also wrong: store.nope"),
+        ("[openai]\nmodels = []\n", "[openai.models]: models must hold the default model"),
+        ("[openai]\nmodel = 'a'\nmodels = ['b']\n", "[openai.models]: models must hold the default model, a"),
     ],
 )
 def test_a_fault_in_the_file_ends_with_2_and_names_file_and_key(

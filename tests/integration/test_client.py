@@ -12,6 +12,7 @@ from tests.integration.fake_gateway import FakeGateway, serving
 from tiny_harness.client import (
     Address,
     Changed,
+    CommandAnswer,
     Connected,
     DeltaText,
     HarnessClient,
@@ -206,6 +207,62 @@ async def test_a_queued_message_waits_for_the_turn_that_reads_it(gateway: FakeGa
             await client.tasks()
         gateway.release.set()
     assert (first.result().reply, second.result().reply) == ("echo: slow one", "echo: the queue")
+
+
+async def test_a_command_is_answered_by_the_harness_also_as_a_first_message(client: HarnessClient) -> None:
+    first = await client.send("/status")
+    assert first.reply == "status: done"
+    assert first.command == CommandAnswer("status", "done", {"model": None})
+    assert (first.task.state, first.task.sub_state) == (TaskState.INPUT_REQUIRED, "awaiting-next-message")
+    changed = await client.send("/model big", task_id=first.task.task_id)
+    assert (changed.task.model, changed.task.task_id) == ("big", first.task.task_id)
+    refused = await client.send("/secret", task_id=first.task.task_id)
+    assert refused.command is not None
+    assert (refused.command.name, refused.command.outcome) == ("secret", "refused")
+    plain = await client.send("/unknown thing", task_id=first.task.task_id)
+    assert (plain.reply, plain.command) == ("echo: /unknown thing", None)
+
+
+async def test_a_command_in_the_middle_of_a_turn_ends_only_its_own_send(
+    gateway: FakeGateway, client: HarnessClient
+) -> None:
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        talk = group.create_task(client.send("slow one"))
+        while "t1" not in gateway.tasks:
+            await client.tasks()
+        following = group.create_task(collect(client, "t1", 1))
+        result = await client.send("/model big", task_id="t1")
+        assert (result.reply, result.task.state, result.task.model) == ("model: done", TaskState.WORKING, "big")
+        assert not talk.done()
+        gateway.release.set()
+        assert (await talk).reply == "echo: slow one"
+        await client.complete("t1")
+    events = following.result()
+    assert [event.ends_turn for event in events if isinstance(event, Replied)] == [False, True]
+    assert [type(event) for event in events] == [Received, Replied, Replied, StateChanged]
+
+
+async def test_a_command_survives_a_cut_at_every_event_and_runs_once(
+    gateway: FakeGateway, client: HarnessClient
+) -> None:
+    for cut in range(3):
+        gateway.cuts = [cut, 0]
+        result = await client.send("/status", message_id=f"m{cut}")
+        assert (result.reply, result.command and result.command.outcome) == ("status: done", "done")
+    gateway.closes = [1, 0]
+    assert (await client.send("/status", message_id="m3")).reply == "status: done"
+    assert all(len(task.events) == 2 for task in gateway.tasks.values())
+
+
+async def test_the_commands_are_those_of_the_card_until_it_is_asked_again(
+    gateway: FakeGateway, client: HarnessClient
+) -> None:
+    assert [offer.name for offer in await client.commands()] == ["status", "model", "deploy", "secret"]
+    assert (await client.commands())[1].argument_hint == "<name>"
+    gateway.offers = [{"name": "later", "description": "", "argument_hint": ""}]
+    assert len(await client.commands()) == 4
+    assert [offer.name for offer in await client.commands(refresh=True)] == ["later"]
+    assert [offer.name for offer in await client.commands()] == ["later"]
 
 
 async def test_a_follower_sees_each_event_once_whatever_breaks(gateway: FakeGateway, client: HarnessClient) -> None:

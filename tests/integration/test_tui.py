@@ -116,6 +116,16 @@ async def test_a_person_holds_a_conversation_and_leaves(tmp_path: Path) -> None:
     assert len(gateway.tasks["t1"].history) == 2
 
 
+async def test_a_command_is_completed_and_run_by_keys(tmp_path: Path) -> None:
+    async with serving(FakeGateway(), tmp_path / "s"), open_tui(tmp_path / "s", "controlling") as terminal:
+        await terminal.shows("Type a message")
+        terminal.type("/")
+        await terminal.shows("Show where the task stands")
+        terminal.type("st\t\r")
+        await terminal.shows("status: done")
+        await terminal.shows("Your turn")
+
+
 @pytest.mark.parametrize("kind", ["controlling", "without a signal"])
 async def test_a_lost_terminal_ends_the_process(tmp_path: Path, kind: str) -> None:
     async with serving(FakeGateway(), tmp_path / "s"), open_tui(tmp_path / "s", kind) as terminal:
@@ -139,3 +149,12 @@ async def test_lines_on_a_pipe_are_answered_on_a_pipe(tmp_path: Path) -> None:
         )
         out, _ = await process.communicate(b"one\ntwo\n")
     assert (process.returncode, out.decode()) == (0, "echo: one\necho: two\n")
+
+
+async def test_commands_on_a_pipe_are_answered_and_a_refusal_is_the_status(tmp_path: Path) -> None:
+    async with serving(FakeGateway(), tmp_path / "s"), asyncio.timeout(PATIENCE_S):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", PLAIN, str(tmp_path / "s"), stdin=PIPE, stdout=PIPE
+        )
+        out, _ = await process.communicate(b"/status\n/secret\n/status\n")
+    assert (process.returncode, out.decode()) == (1, "status: done\nerror: secret: refused\nstatus: done\n")

@@ -5,6 +5,7 @@ import json
 import uuid
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tiny_harness.bus import LocalBus
 from tiny_harness.contracts import Cancel, Delivery, NewTask, Receipt, Sender, StartTask, TaskSnapshot
 from tiny_harness.envelope import Action, control_part
 from tiny_harness.errors import HarnessError, unpack
+from tiny_harness.ext import commands, stream
 from tiny_harness.ext.task import Lifecycle
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store, open_store
@@ -94,7 +96,12 @@ class Task:
         )
 
     async def parts(self, message_id: str, *parts: dict[str, Any], sender: str = "ann") -> Receipt:
-        delivery = self._delivery(message_id, list(parts), sender, None)
+        message = {"messageId": message_id, "role": "ROLE_USER", "parts": list(parts)}
+        return await self.deliver(message, sender)
+
+    async def deliver(self, message: dict[str, Any], sender: str = "ann") -> Receipt:
+        """Send a whole message."""
+        delivery = Delivery(sender=Sender(id=sender), message=json.dumps(message))
         update_id = uuid.uuid4().hex
         return await _answer(self.handle.execute_update(contracts.DELIVER, delivery, id=update_id, result_type=Receipt))
 
@@ -129,9 +136,51 @@ class Task:
     async def log(self) -> list[dict[str, Any]]:
         return [json.loads(event.payload) for event in await self.engine.store.events(self.id, 0, 10_000)]
 
+    async def command(self, message_id: str, text: str, sender: str = "ann") -> "Answer":
+        """Send a command, and wait for its reply."""
+        await self.say(message_id, text, sender)
+        return await self.answer_to(message_id)
+
+    async def answer_to(self, message_id: str) -> "Answer":
+        """Wait for the reply to a command."""
+        found: list[Answer] = []
+
+        async def look() -> bool:
+            found[:] = [answer for event in await self.log() if (answer := _answer_in(event, message_id))]
+            return bool(found)
+
+        async with asyncio.timeout(PATIENCE_S), self.engine.bus.open_reader() as reader:
+            await reader.watch(self.id)
+            frames = reader.frames()
+            while not await look():
+                await anext(frames)
+        return found[0]
+
     async def replies(self) -> list[str]:
         messages = [event.get("statusUpdate", {}).get("status", {}).get("message") for event in await self.log()]
         return [message["parts"][0]["text"] for message in messages if message]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A command's reply."""
+
+    name: str
+    outcome: str
+    text: str
+    data: dict[str, Any] | None
+    state: str
+
+
+def _answer_in(event: dict[str, Any], message_id: str) -> Answer | None:
+    update = event.get("statusUpdate", {})
+    metadata = update.get("metadata", {})
+    tag = metadata.get(commands.KEY)
+    if tag is None or message_id not in metadata[stream.KEY].get("in_reply_to", ()):
+        return None
+    parts = update["status"]["message"]["parts"]
+    data = parts[1]["data"] if len(parts) > 1 else None
+    return Answer(tag["name"], tag["outcome"], parts[0]["text"], data, update["status"]["state"])
 
 
 class Engine:
@@ -151,15 +200,15 @@ class Engine:
         return Task(self, uuid.uuid4().hex)
 
     @asynccontextmanager
-    async def working(self) -> AsyncGenerator["Engine"]:
-        """Run a worker while the block runs."""
+    async def working(self, **more: Any) -> AsyncGenerator["Engine"]:
+        """Run a worker while the block runs; `more` are arguments of `open_worker`."""
 
         @asynccontextmanager
         async def provider(_settings: Settings) -> AsyncGenerator[HeldModel]:
             yield self.model
 
         options = {"store": self.store, "bus": self.bus, "temporal": self.temporal}
-        async with open_worker(self.settings, **options, provider=provider):
+        async with open_worker(self.settings, **options, provider=provider, **more):
             yield self
 
 

@@ -9,9 +9,9 @@ import pytest
 from tiny_harness import contracts
 from tiny_harness.errors import HarnessError
 from tiny_harness.states import TaskState
-from tiny_harness_engine import calls
-from tiny_harness_engine.calls import LOCAL_COMMIT_RETRY
+from tiny_harness_engine.calls import LOCAL_COMMIT_RETRY, STEP_HEARTBEAT
 from tiny_harness_engine.core import lifecycle
+from tiny_harness_engine.workflows import ledger, turns
 
 from .conftest import Engine
 
@@ -19,14 +19,24 @@ from .conftest import Engine
 class Bug:
     """Raises in place of a function of the workflow's, and counts."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, module: ModuleType, name: str) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch, module: ModuleType | type, name: str) -> None:
         self.hits = 0
         self._patch = patch
+        self._original = getattr(module, name)
         patch.setattr(module, name, self)
 
     def __call__(self, *_arguments: Any, **_options: Any) -> Any:
         self.hits += 1
         raise RuntimeError("planted")
+
+    def __get__(self, instance: Any, _owner: type | None = None) -> Any:
+        """As a method: do what the original does, then fail."""
+
+        async def method(*arguments: Any) -> Any:
+            await self._original(instance, *arguments)
+            self()
+
+        return method
 
     def remove(self) -> None:
         self._patch.undo()
@@ -34,11 +44,11 @@ class Bug:
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(lifecycle, "accept"), (contracts, "Receipt")],
-    ids=["before its first activity", "after its first activity"],
+    [(ledger, "TakeRequest"), (lifecycle, "accept"), (ledger.Ledger, "take")],
+    ids=["before its first activity", "in its first activity", "after its first activity"],
 )
 async def test_a_bug_in_deliver_costs_one_call(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, module: ModuleType | type, name: str
 ) -> None:
     task = engine.task()
     await task.start("m1", "one")
@@ -65,11 +75,11 @@ async def test_a_bug_in_the_first_delivery_leaves_no_task(engine: Engine, monkey
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(calls, "StepRequest"), (lifecycle, "end_turn")],
+    [(turns, "StepRequest"), (lifecycle, "end_turn")],
     ids=["before its first activity", "after its first activity"],
 )
 async def test_a_bug_in_a_round_parks_with_a_reason(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, module: ModuleType | type, name: str
 ) -> None:
     Bug(monkeypatch, module, name)
     task = engine.task()
@@ -118,7 +128,7 @@ async def test_a_bug_in_cancel_leaves_the_task_alive_and_housekeeping_ends_it(
     await task.until(lambda s: s.turn == 2 and s.state is TaskState.INPUT_REQUIRED)
     assert bug.hits > 0
     bug.remove()
-    monkeypatch.setattr("tiny_harness_engine.housekeeping.CANCEL_PATIENCE", -calls.STEP_HEARTBEAT)
+    monkeypatch.setattr("tiny_harness_engine.housekeeping.CANCEL_PATIENCE", -STEP_HEARTBEAT)
     await engine.housekeeping().once()
     await task.until_state("CANCELED")
 

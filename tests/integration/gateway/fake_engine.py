@@ -5,23 +5,30 @@ import json
 from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import cast
+
+from temporalio.client import Client
 
 from tiny_harness.bus import Bus, Frame
-from tiny_harness.contracts import Cancel, Delivery, Receipt, TaskSnapshot
+from tiny_harness.contracts import Cancel, Delivery, Input, Receipt, TaskSnapshot
 from tiny_harness.errors import InvalidInput, TaskNotFound
 from tiny_harness.ext.stream import Delta
 from tiny_harness.intake import fingerprint, message_cause, read_message
 from tiny_harness.store import Store
-from tiny_harness_engine.activities.commit import CommitActivities
+from tiny_harness_engine.activities.committer import Committer
 from tiny_harness_engine.calls import CommitAnswer, CommitRequest
-from tiny_harness_engine.core import lifecycle
+from tiny_harness_engine.core import commands, lifecycle
+from tiny_harness_engine.core.commands import CommandDone
 from tiny_harness_engine.core.drafts import Decision
 from tiny_harness_engine.core.wire import render_delta
 from tiny_harness_engine.records import StepRecord, reply_id
 
 
 class FakeEngine:
-    """Answers each turn with `re: turn N`; holds, fails and ignores when told to."""
+    """Answers each turn with `re: turn N`; holds, fails and ignores when told to.
+
+    Knows two commands: `/fast` is answered as it comes in, `/slow` when `finish_commands` says so.
+    """
 
     def __init__(self, store: Store, bus: Bus) -> None:
         self.store = store
@@ -32,7 +39,8 @@ class FakeEngine:
         self.ignores_cancel = False
         self._gate = asyncio.Event()
         self._gate.set()
-        self._commits = CommitActivities(store, bus)
+        self._finish_commands = asyncio.Event()
+        self._commits = Committer(store, bus, cast(Client, None), "")  # Temporal is for tasks that have a parent
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._group: asyncio.TaskGroup | None = None
 
@@ -42,6 +50,7 @@ class FakeEngine:
         async with asyncio.TaskGroup() as self._group:
             yield self
             self.release()
+            self.finish_commands()
 
     @property
     def is_holding(self) -> bool:
@@ -53,6 +62,10 @@ class FakeEngine:
 
     def release(self) -> None:
         self._gate.set()
+
+    def finish_commands(self) -> None:
+        """Let every `/slow` be answered."""
+        self._finish_commands.set()
 
     async def deliver(self, task_id: str, delivery: Delivery) -> Receipt:
         self.deliveries.append(delivery)
@@ -67,13 +80,21 @@ class FakeEngine:
                 if written.digest not in (None, fingerprint(delivery.sender.id, intake)):
                     raise InvalidInput("reused_message_id", "message.messageId", "was used for other content before")
                 return Receipt(seq=written.seq, received_as="repeat")
+            command = intake.command.name if intake.command and intake.command.name in ("fast", "slow") else None
             if before is None:
-                decision = lifecycle.open_task(task_id, delivery, intake)
+                decision = lifecycle.open_task(task_id, delivery, intake, is_command=command is not None)
             else:
-                decision = lifecycle.accept(before, delivery, intake)
+                decision = lifecycle.accept(before, delivery, intake, is_command=command is not None)
+            if command == "fast":
+                decision = commands.answer(decision, intake.message_id, _done(command))
+            elif command:
+                decision = commands.queue(decision, intake.message_id, delivery.sender)
             if not decision.drafts and before:
                 return Receipt(seq=before.head, received_as=decision.received_as)
             answer = await self._commit(task_id, cause, before, decision, delivery)
+            if command == "slow":
+                assert self._group
+                self._group.create_task(self._run_command(task_id, decision.snapshot.commands[-1]))
         assert answer.seq is not None
         return Receipt(seq=answer.seq, received_as=decision.received_as, turn=decision.turn)
 
@@ -125,6 +146,15 @@ class FakeEngine:
             self._group.create_task(self._run_turn(after))
         return answer
 
+    async def _run_command(self, task_id: str, command: Input) -> None:
+        await self._finish_commands.wait()
+        async with self._locks[task_id]:
+            before = await self._state(task_id)
+            assert before
+            decision = commands.end(before, command, _done("slow"))
+            if decision:
+                await self._commit(task_id, f"command:{command.seq}", before, decision)
+
     async def _run_turn(self, state: TaskSnapshot) -> None:
         await self._gate.wait()
         task_id, turn, step = state.task_id, state.turn, state.step
@@ -136,3 +166,7 @@ class FakeEngine:
             decision = lifecycle.end_turn(before, turn, step)
             if decision:
                 await self._commit(task_id, f"step:{turn}:{step}", before, decision)
+
+
+def _done(name: str) -> CommandDone:
+    return CommandDone(name=name, outcome="done", reply=f"/{name} done")

@@ -5,8 +5,10 @@ from typing import Any
 
 from tiny_harness.envelope import MEDIA_TYPE
 from tiny_harness.events import Event, EventKind
+from tiny_harness.ext import commands
 from tiny_harness.ext.stream import KEY
-from tiny_harness_engine.core.transcript import read_transcript
+from tiny_harness_engine.core.transcript import read_conversation
+from tiny_harness_engine.records import GateRecord
 
 WIDE = 100_000
 
@@ -32,8 +34,19 @@ class Log:
         update = {"status": status, "metadata": {KEY: {"in_reply_to": list(answers)}}}
         return self.add("reply" if text else "state", {"statusUpdate": update})
 
-    def read(self, *reading: str, max_tokens: int = WIDE) -> list[str]:
-        messages = read_transcript(self.events, reading, max_tokens)
+    def command(self, message_id: str, answer: str) -> "Log":
+        message = {"messageId": message_id, "parts": [{"text": f"/{message_id}"}]}
+        data = {"received": message, "received_as": "command"}
+        if self.events:
+            self.add("input", {"statusUpdate": {"status": {}, "metadata": {KEY: data}}})
+        else:
+            self.add("task", {"task": {"history": [message], "metadata": {KEY: {"received_as": "command"}}}})
+        metadata = {KEY: {"in_reply_to": [message_id]}, commands.KEY: {"name": message_id, "outcome": "done"}}
+        status = {"message": {"messageId": "r", "parts": [{"text": answer}]}}
+        return self.add("reply", {"statusUpdate": {"status": status, "metadata": metadata}})
+
+    def read(self, *reading: str, max_tokens: int = WIDE, gates: dict[int, GateRecord] | None = None) -> list[str]:
+        messages = read_conversation(self.events, reading).gated(gates or {}).window(max_tokens)
         return [f"{'>' if message.role == 'user' else '<'}{message.text}" for message in messages]
 
 
@@ -80,3 +93,32 @@ def test_a_log_that_starts_in_the_middle_is_read_from_there() -> None:
     log = Log().user("a").reply("A", "a").user("b").reply("B", "b").user("c")
     log.events = log.events[1:]
     assert log.read("c") == ["<A", ">b", "<B", ">c"]
+
+
+def test_commands_and_their_replies_are_not_read() -> None:
+    log = Log().command("status", "fine").user("a").command("model", "big").reply("A", "a").user("b")
+    assert log.read("b") == [">a", "<A", ">b"]
+
+
+def test_a_task_without_a_first_message_is_read_from_its_second_event() -> None:
+    log = Log().add("task", {"task": {"history": [], "metadata": {KEY: {}}}}).user("a")
+    assert log.read("a") == [">a"]
+
+
+def test_a_refused_message_is_never_read_and_a_replaced_one_in_its_new_words() -> None:
+    log = Log().user("a").reply("Refused", "a").user("b").reply("B", "b").user("c")
+    gates = {1: GateRecord(refusal="no"), 5: GateRecord(text="C")}
+    assert log.read("c", gates=gates) == ["<Refused", ">b", "<B", ">C"]
+
+
+def test_new_are_the_messages_that_are_asked_and_those_whose_turn_was_cut() -> None:
+    log = Log().user("a").reply("A", "a").user("b").reply(None, "b").user("c")
+    conversation = read_conversation(log.events, ["c"])
+    assert [line.message.text for line in conversation.new] == ["b", "c"]
+
+
+def test_the_refusals_are_those_of_the_messages_that_are_asked() -> None:
+    log = Log().user("a").reply("A", "a").user("b").user("c")
+    conversation = read_conversation(log.events, ["b", "c"])
+    gates = {1: GateRecord(refusal="old"), 3: GateRecord(refusal="no"), 4: GateRecord()}
+    assert conversation.refusals(gates) == {"b": "no"}

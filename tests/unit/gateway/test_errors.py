@@ -9,7 +9,7 @@ from tiny_harness import errors as ours
 from tiny_harness.errors import HarnessError
 from tiny_harness_gateway.errors import http_response, to_a2a
 
-SAMPLES = {str: "x", int: 7, bool: True}
+SAMPLES = {str: "x", int: 7, bool: True, tuple[str, ...]: ("x", "y")}
 
 
 def make(kind: type[HarnessError]) -> HarnessError:
@@ -35,6 +35,8 @@ def test_every_error_becomes_one_that_the_sdk_looks_up_by_its_exact_class(kind: 
         (ours.TaskEnded, -32004, {"code": "task_ended", "state": "x"}),
         (ours.RoleNotPermitted, -32004, {"code": "role_not_permitted", "role": "x"}),
         (ours.QueueFull, -32004, {"code": "queue_full", "limit": "7"}),
+        (ours.RefusedByPolicy, -32004, {"code": "refused_by_policy", "reason": "x"}),
+        (ours.UnresolvedSubTasks, -32004, {"code": "unresolved_sub_tasks", "ids": "x,y"}),
         (ours.InvalidInput, -32602, {"code": "x", "field": "x"}),
         (ours.UnsupportedContent, -32005, {"code": "unsupported_content", "field": "x"}),
     ],

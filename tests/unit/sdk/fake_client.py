@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from tiny_harness.client import (
+    CommandAnswer,
+    CommandOffer,
     HarnessClient,
     MessageView,
     Received,
@@ -19,7 +21,10 @@ from tiny_harness.client import (
     fold,
 )
 from tiny_harness.errors import HarnessError, TaskEnded, TaskNotFound
+from tiny_harness.ext.task import TaskData
 from tiny_harness.states import AWAITING_NEXT_MESSAGE, TaskState
+
+PARKED = (TaskState.INPUT_REQUIRED, AWAITING_NEXT_MESSAGE)
 
 
 class FakeClient:
@@ -33,7 +38,14 @@ class FakeClient:
         """Errors of the coming sends."""
         self.sent: list[tuple[str, str | None]] = []
         """Message ids and texts' tasks, as they were sent."""
-        self.turn_ends = asyncio.Event()
+        self.offers = (
+            CommandOffer(name="model", description="Choose a model", argument_hint="[name]"),
+            CommandOffer(name="status", description="Where the task stands"),
+            CommandOffer(name="sub-task", description="Start a sub-task", argument_hint="<goal>"),
+        )
+        """What is a command, and what the card says of it."""
+        self.later_offers: tuple[CommandOffer, ...] = ()
+        """What the card says when it is asked again."""
 
     def as_client(self) -> HarnessClient:
         return cast(HarnessClient, self)
@@ -60,6 +72,24 @@ class FakeClient:
         message = MessageView(message_id or f"a-{to}", "agent", text)
         self.happen(task_id, Replied(**self._next(task_id, state, (to,)), message=message))
 
+    def answer(
+        self,
+        task_id: str,
+        text: str,
+        to: str,
+        outcome: Literal["done", "refused", "failed"] = "done",
+        data: TaskData | None = None,
+    ) -> None:
+        """Let the harness answer a command; the task stays as it is, but for the data that is told."""
+        message = MessageView(f"c-{to}", "agent", text, CommandAnswer("status", outcome))
+        self.happen(
+            task_id, Replied(**self._next(task_id, self.views[task_id].state, (to,)), message=message, data=data)
+        )
+
+    def tell(self, task_id: str, data: TaskData) -> None:
+        """Let the task's data change without words."""
+        self.happen(task_id, StateChanged(**self._next(task_id, self.views[task_id].state), data=data))
+
     def change(self, task_id: str, state: TaskState) -> None:
         """Let somebody change the state; the turn that runs is cut."""
         ids = tuple(message.message_id for message in self.views[task_id].messages[-1:] if message.role == "user")
@@ -75,10 +105,13 @@ class FakeClient:
         message = MessageView(message_id, "user", text)
         if task_id is None:
             task_id = f"t{len(self.views) + 1}"
-            self.views[task_id] = TaskView(task_id, context_id or "ctx", TaskState.WORKING, name=text)
+            is_command = self._is_command(text)
+            state, sub_state = PARKED if is_command else (TaskState.WORKING, None)
+            self.views[task_id] = TaskView(task_id, context_id or "ctx", state, sub_state, name=text)
             self.views[task_id] = replace(self.views[task_id], messages=(message,))
             self.seqs[task_id] = 1
-            received: TaskEvent = TaskShown(view=self.views[task_id], seq=1)
+            received_as = "command" if is_command else "turn"
+            received: TaskEvent = TaskShown(view=self.views[task_id], seq=1, received_as=received_as)
         else:
             received = self._receive(task_id, message)
         queue = self._open(task_id)
@@ -87,11 +120,18 @@ class FakeClient:
             yield await queue.get()
 
     async def follow(self, task_id: str, cursor: int | None = None) -> AsyncGenerator[TaskEvent]:
+        if task_id not in self.views:
+            raise TaskNotFound(task_id)
         queue = self._open(task_id)
         if cursor is None:
             yield TaskShown(view=self.views[task_id], seq=self.seqs[task_id])
         while not self.views[task_id].state.is_terminal or not queue.empty():
             yield await queue.get()
+
+    async def commands(self, *, refresh: bool = False) -> tuple[CommandOffer, ...]:
+        if refresh:
+            self.offers = self.later_offers or self.offers
+        return self.offers
 
     async def tasks(self, limit: int = 50, after: str | None = None, state: TaskState | None = None) -> TaskList:
         found = tuple(replace(view, messages=()) for view in reversed(self.views.values()))
@@ -109,6 +149,10 @@ class FakeClient:
         sub_state = None if ends else AWAITING_NEXT_MESSAGE
         self.views[task_id] = TaskView(task_id, context_id or "ctx", state, sub_state)
         self.sent.append((text, task_id))
+        if self._is_command(text):
+            is_known = text.startswith("/status")
+            answer = CommandAnswer(text[1:], "done" if is_known else "refused")
+            return TurnResult(self.views[task_id], "all is well" if is_known else "not for you", answer)
         return TurnResult(self.views[task_id], f"echo: {text}")
 
     async def complete(self, task_id: str) -> TaskView:
@@ -128,13 +172,16 @@ class FakeClient:
         self.change(task_id, state)
         return self.views[task_id]
 
+    def _is_command(self, text: str) -> bool:
+        return text.partition(" ")[0] in {f"/{offer.name}" for offer in self.offers}
+
     def _receive(self, task_id: str, message: MessageView) -> TaskEvent:
-        is_busy = self.views[task_id].state is TaskState.WORKING
-        event = Received(
-            **self._next(task_id, TaskState.WORKING),
-            message=message,
-            received_as="queued" if is_busy else "turn",
-        )
+        before = self.views[task_id].state
+        if self._is_command(message.text):
+            received_as, state = "command", before
+        else:
+            received_as, state = ("queued" if before is TaskState.WORKING else "turn"), TaskState.WORKING
+        event = Received(**self._next(task_id, state), message=message, received_as=received_as)
         self.happen(task_id, event)
         return event
 

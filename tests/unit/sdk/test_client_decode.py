@@ -4,9 +4,19 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from tiny_harness.client import DeltaText, Received, Replied, StateChanged, TaskShown, TaskView, fold
-from tiny_harness.client.decode import decode_event, decode_task
-from tiny_harness.ext import status, stream, task
+from tiny_harness.client import (
+    CommandAnswer,
+    CommandOffer,
+    DeltaText,
+    Received,
+    Replied,
+    StateChanged,
+    TaskShown,
+    TaskView,
+    fold,
+)
+from tiny_harness.client.decode import decode_event, decode_offers, decode_task
+from tiny_harness.ext import commands, status, stream, task
 from tiny_harness.states import TaskState
 
 ANN = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
@@ -66,7 +76,8 @@ def test_a_control_changes_the_state_without_words() -> None:
 def test_a_change_of_data_tells_the_new_name() -> None:
     event = decode_event(update("TASK_STATE_WORKING", {"seq": 4, "received": ANN}, **{task.KEY: {"name": "New"}}))
     assert isinstance(event, Received)
-    assert (event.name, event.received_as) == ("New", None)
+    assert event.data is not None
+    assert (event.data.name, event.received_as) == ("New", None)
 
 
 def test_a_delta_is_read_although_its_numbers_are_doubles() -> None:
@@ -107,3 +118,76 @@ def test_folding_an_event_twice_changes_nothing() -> None:
     assert fold(once, event) == once
     assert [message.text for message in once.messages] == ["one\n\ntwo"]
     assert (once.name, once.state) == ("Hi", TaskState.INPUT_REQUIRED)
+
+
+DONE = {commands.KEY: {"name": "status", "outcome": "done"}}
+
+
+def test_the_reply_to_a_command_says_so_and_ends_no_turn() -> None:
+    said = {"messageId": "r", "role": "ROLE_AGENT", "parts": [{"text": "Working"}, {"data": {"state": "x"}}]}
+    event = decode_event(update("TASK_STATE_WORKING", {"seq": 5, "in_reply_to": ["m2"]}, said, **DONE))
+    assert isinstance(event, Replied)
+    assert event.message.command == CommandAnswer("status", "done", {"state": "x"})
+    assert event.in_reply_to == ("m2",)
+    assert not event.ends_turn
+    plain = decode_event(update("TASK_STATE_INPUT_REQUIRED", {"seq": 5, "in_reply_to": ["m2"]}, said))
+    assert isinstance(plain, Replied)
+    assert plain.ends_turn
+
+
+def test_a_message_of_the_history_says_that_it_answers_a_command() -> None:
+    said = {**AGENT, "metadata": DONE}
+    body = {"id": "t", "status": {"state": "TASK_STATE_WORKING"}, "history": [ANN, said]}
+    view = decode_task(body)
+    assert view is not None
+    assert [message.command and message.command.name for message in view.messages] == [None, "status"]
+
+
+def test_a_participant_cannot_speak_as_a_command() -> None:
+    view = decode_task({"id": "t", "status": {"state": "TASK_STATE_WORKING"}, "history": [{**ANN, "metadata": DONE}]})
+    assert view is not None
+    assert view.messages[0].command is None
+
+
+def test_malformed_data_of_a_command_reads_as_the_agents_words() -> None:
+    for odd in ("odd", {"name": "status"}, {"name": "status", "outcome": "perhaps"}, {"literal": True}):
+        event = decode_event(update("TASK_STATE_WORKING", {"seq": 5}, AGENT, **{commands.KEY: odd}))
+        assert isinstance(event, Replied)
+        assert event.message.command is None
+
+
+def test_a_turn_that_a_policy_refused_names_the_messages() -> None:
+    data = {"seq": 3, "in_reply_to": ["m1"], "refused": ["m1"]}
+    event = decode_event(update("TASK_STATE_INPUT_REQUIRED", data, AGENT))
+    assert isinstance(event, Replied)
+    assert (event.refused, event.ends_turn) == (("m1",), True)
+
+
+def test_a_task_tells_its_family_model_and_effort_and_a_change_tells_them_anew() -> None:
+    child = {"task_id": "k", "state": "TASK_STATE_WORKING"}
+    data = {"name": "Hi", "parent_tasks": ["p"], "sub_tasks": [child], "model": "big", "reasoning_effort": "high"}
+    body = {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_WORKING"}, "metadata": {task.KEY: data}}
+    view = decode_task(body)
+    assert view is not None
+    assert (view.parent_tasks, view.model, view.effort) == (("p",), "big", "high")
+    assert [(found.task_id, found.state) for found in view.sub_tasks] == [("k", "TASK_STATE_WORKING")]
+    ended = {"name": "Hi", "sub_tasks": [{"task_id": "k", "state": "TASK_STATE_COMPLETED"}], "model": "small"}
+    event = decode_event(update("TASK_STATE_WORKING", {"seq": 4}, **{task.KEY: ended}))
+    assert event is not None
+    after = fold(view, event)
+    assert after is not None
+    assert [found.state for found in after.sub_tasks] == ["TASK_STATE_COMPLETED"]
+    assert (after.model, after.effort, after.parent_tasks) == ("small", "high", ("p",))
+
+
+def test_one_malformed_field_of_a_task_leaves_the_others() -> None:
+    data = {"name": "Hi", "sub_tasks": "many", "model": 7}
+    view = decode_task({"id": "t", "status": {"state": "TASK_STATE_WORKING"}, "metadata": {task.KEY: data}})
+    assert view is not None
+    assert (view.name, view.sub_tasks, view.model) == ("Hi", (), None)
+
+
+def test_offers_of_a_card_that_are_no_commands_are_left_out() -> None:
+    entries = [{"name": "status", "description": "d"}, {"name": "Bad"}, {"name": "a b"}, {"description": "x"}, 7]
+    assert decode_offers({"commands": entries}) == (CommandOffer(name="status", description="d"),)
+    assert decode_offers({"commands": "many"}) == decode_offers({}) == ()

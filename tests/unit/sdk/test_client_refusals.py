@@ -19,12 +19,14 @@ from tiny_harness.errors import (
     HarnessError,
     InvalidInput,
     QueueFull,
+    RefusedByPolicy,
     RoleNotPermitted,
     ServerRefused,
     TaskEnded,
     TaskNotCancelable,
     TaskNotFound,
     Unavailable,
+    UnresolvedSubTasks,
     UnsupportedContent,
 )
 
@@ -66,9 +68,24 @@ def by_status(status: int, body: object = None, **headers: str) -> A2AClientErro
         (InvalidParamsError("bad"), InvalidInput, {"kind": "invalid_params", "reason": "bad"}),
         (ContentTypeNotSupportedError("no files", {"field": "parts[0]"}), UnsupportedContent, {"field": "parts[0]"}),
         (
-            UnsupportedOperationError("not today", {"code": "refused_by_policy"}),
+            UnsupportedOperationError("refused: not today", {"code": "refused_by_policy"}),
+            RefusedByPolicy,
+            {"reason": "not today"},
+        ),
+        (
+            UnsupportedOperationError("x", {"code": "refused_by_policy", "reason": "no: never"}),
+            RefusedByPolicy,
+            {"reason": "no: never"},
+        ),
+        (
+            UnsupportedOperationError("x", {"code": "unresolved_sub_tasks", "ids": "a, b"}),
+            UnresolvedSubTasks,
+            {"task_id": "t", "ids": ("a", "b")},
+        ),
+        (
+            UnsupportedOperationError("not ours", {"code": "of_another_server"}),
             ServerRefused,
-            {"reason": "not today", "server_code": "refused_by_policy"},
+            {"reason": "not ours", "server_code": "of_another_server"},
         ),
         (InternalError("oops"), ServerRefused, {"reason": "oops"}),
         (A2AClientTimeoutError("timed out"), ConnectionLost, {"reason": "timed out"}),

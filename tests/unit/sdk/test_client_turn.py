@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tiny_harness.client import MessageView, Received, Replied, StateChanged, TaskShown, TaskView
+from tiny_harness.client import CommandAnswer, MessageView, Received, Replied, StateChanged, TaskShown, TaskView
 from tiny_harness.client.outgoing import control, patch, words
 from tiny_harness.client.turn import Turn
 from tiny_harness.ext import stream
@@ -92,3 +92,69 @@ def test_what_we_send_is_understood_by_the_harness() -> None:
     renamed = read_message(patch({"name": "New"}, "m", "t"))
     assert renamed.patch is not None
     assert renamed.patch.name == "New"
+
+
+SLASH = MessageView("m", "user", "/status now")
+ANSWER = MessageView("r", "agent", "all is well", CommandAnswer("status", "done"))
+
+
+def command() -> Turn:
+    return Turn(words(SLASH.text, "m", "t", None, None), has_words=True)
+
+
+def answered(seq: int, to: str = "m") -> Replied:
+    return Replied(**COMMON, state=TaskState.WORKING, seq=seq, in_reply_to=(to,), message=ANSWER)
+
+
+def test_a_command_is_done_with_its_own_reply_also_while_a_turn_runs() -> None:
+    seen = command()
+    seen.see(received(5, "command", SLASH))
+    assert (seen.known_task, seen.is_over) == ("t", False)
+    seen.see(answered(6, "other"))
+    seen.see(replied(7, "words of another"))
+    assert not seen.is_over
+    seen.see(answered(8))
+    assert seen.is_over
+
+
+def test_the_reply_to_a_command_does_not_end_the_turn_that_runs() -> None:
+    seen = turn()
+    seen.see(received(5, "turn"))
+    seen.see(received(6, "command", MessageView("c", "user", "/status")))
+    seen.see(answered(7, "c"))
+    assert not seen.is_over
+    seen.see(replied(8, "m"))
+    assert seen.is_over
+
+
+def test_a_waiting_task_that_has_a_command_has_not_answered_it_yet() -> None:
+    for received_as in ("command", None):
+        seen = command()
+        parked = TaskView("t", "c", TaskState.INPUT_REQUIRED, messages=(SLASH,))
+        seen.see(TaskShown(view=parked, seq=5, received_as=received_as))
+        assert (seen.known_task, seen.is_over) == ("t", False)
+        seen.see(answered(6))
+        assert seen.is_over
+
+
+def test_a_task_that_shows_the_answer_to_a_command_is_done_with_it_whatever_runs() -> None:
+    for state in (TaskState.WORKING, TaskState.INPUT_REQUIRED):
+        seen = command()
+        seen.see(TaskShown(view=TaskView("t", "c", state, messages=(SLASH, ANSWER)), seq=9))
+        assert seen.is_over
+
+
+def test_a_text_of_a_commands_shape_that_is_none_is_done_with_its_turn() -> None:
+    seen = command()
+    shown = (SLASH, MessageView("a", "agent", "I know no such thing"))
+    seen.see(TaskShown(view=TaskView("t", "c", TaskState.INPUT_REQUIRED, messages=shown), seq=9))
+    assert seen.is_over
+    cut = command()
+    cut.see(TaskShown(view=TaskView("t", "c", TaskState.INPUT_REQUIRED, messages=(SLASH,)), received_as="turn"))
+    assert cut.is_over
+
+
+def test_a_closed_stream_does_not_tell_the_end_of_a_command() -> None:
+    seen = command()
+    seen.see(TaskShown(view=TaskView("t", "c", TaskState.INPUT_REQUIRED, messages=(SLASH,)), received_as="command"))
+    assert not seen.is_told()

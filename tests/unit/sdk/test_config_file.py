@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
-from tiny_harness.config_file import explain, require_model_key
+from tiny_harness.config_file import default_config, explain, require_model_key
 from tiny_harness.errors import ConfigError
 from tiny_harness.settings import Settings
 
@@ -32,6 +33,13 @@ def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
         ("[model]\nprovider = 'oracle'", "model.provider", "openai"),
         ("[auth]\nmode = 'none'\n[server]\nbind = '0.0.0.0:80'", "server.bind", "loopback"),
         ("[openai]\neffort = 'maximum'", "openai.effort", "low"),
+        ("[openai]\nmodels = []", "openai.models", "must hold the default model"),
+        ("[openai]\nmodel = 'a'\nmodels = ['b']", "openai.models", "must hold the default model"),
+        ("[anthropic]\nmodels = []", "anthropic.models", "must hold the default model"),
+        ("[anthropic]\neffort = 'none'", "anthropic.effort", "low"),
+        ("plugins = 'one'", "plugins", "tuple"),
+        ("[hooks]\ndeadline = 0", "hooks.deadline", "greater"),
+        ("[tasks]\nmax_children = 0", "tasks.max_children", "greater"),
     ],
 )
 def test_a_bad_key_or_value_names_file_and_key(tmp_path: Path, text: str, key: str, words: str) -> None:
@@ -76,12 +84,33 @@ def test_a_key_is_explained() -> None:
 
 
 def test_every_key_says_what_it_is_for() -> None:
-    for section, field in Settings.model_fields.items():
+    for name, field in Settings.model_fields.items():
         inner = field.annotation
-        assert isinstance(inner, type)
-        for name in inner.model_fields:  # pyright: ignore[reportAttributeAccessIssue] - sections are models
-            told = explain(Settings(), f"{section}.{name}")
-            assert told["about"], f"{section}.{name}"
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            keys = [f"{name}.{key}" for key in inner.model_fields]
+        else:
+            keys = [name]
+        for key in keys:
+            assert explain(Settings(), key)["about"], key
+
+
+def test_a_key_above_all_sections_is_explained(tmp_path: Path) -> None:
+    told = explain(load(tmp_path, "plugins = ['one', 'two']"), "plugins")
+    assert (told["value"], told["default"], told["type"]) == (["one", "two"], [], "list of path")
+
+
+def test_a_list_of_models_that_holds_the_default_is_what_may_be_chosen(tmp_path: Path) -> None:
+    assert load(tmp_path, "[openai]\nmodel = 'a'\nmodels = ['b', 'a']").openai.selectable == ("b", "a")
+    assert load(tmp_path, "[openai]\nmodel = 'a'").openai.selectable == ("a",)
+
+
+def test_the_default_file_is_valid_also_with_its_examples(tmp_path: Path) -> None:
+    text = default_config(tmp_path)
+    load(tmp_path, text)
+    examples = re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE)
+    settings = load(tmp_path, examples)
+    assert settings.plugins == (Path("/path/to/plugin"),)
+    assert (settings.openai.effort, len(settings.openai.selectable)) == ("medium", 2)
 
 
 def test_an_unknown_key_to_explain_suggests_the_nearest() -> None:

@@ -3,10 +3,15 @@
 import tiny_harness
 
 PUBLIC = """
-AWAITING_ANSWER AWAITING_NEXT_MESSAGE Address AlreadyRunning ConfigError ConfigPath ConnectionLost HarnessClient
-HarnessError InvalidInput RoleNotPermitted RunningHarness Settings TaskEnded TaskNotCancelable TaskNotFound TaskState
-TaskView TurnResult Unavailable __version__ connect default_config default_home describe find_host open_harness
-open_store prepare_home require_model_key resolve_config running_harness running_worker
+AWAITING_ANSWER AWAITING_NEXT_MESSAGE AddParticipant Address AlreadyRunning BUILTIN_COMMANDS CommandAnswer
+CommandContext CommandFailed CommandOffer CommandRegistry CommandResult CommandSpec CompletionContext ConfigError
+ConfigPath ConnectionLost CreateSubTask Executor ExecutorApp HarnessClient HarnessError HookAbort HookContext
+HookFailed HookTransportError InvalidInput ModelContext OPERATIONS ObservedContext Plugin PluginReport RefusedByPolicy
+RegistryError RemoteDeclaration RequestContext RoleNotPermitted RunningHarness SetEffort SetModel Settings
+TaskCreatedContext TaskEnded TaskNotCancelable TaskNotFound TaskState TaskView TurnResult Unavailable
+UnresolvedSubTasks WindowContext __version__ builtin_executors call_function connect default_config default_home
+describe find_host load_app load_plugins open_harness open_store prepare_home require_model_key resolve_config
+running_harness running_worker serving_executors
 """
 
 

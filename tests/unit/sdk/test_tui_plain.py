@@ -34,3 +34,12 @@ async def test_a_refused_line_is_told_and_the_next_one_goes_on() -> None:
 
 async def test_control_characters_are_not_printed() -> None:
     assert await talk(FakeClient(), "a\x1b[31mb\n") == (0, "echo: a[31mb\n")
+
+
+async def test_a_command_is_a_line_like_any_other_and_a_refused_one_is_told() -> None:
+    client = FakeClient()
+    assert await talk(client, "/status\n/model x\n/open t1\n") == (
+        1,
+        "all is well\nerror: not for you\necho: /open t1\n",
+    )
+    assert [text for text, _ in client.sent] == ["/status", "/model x", "/open t1"]

@@ -10,23 +10,47 @@ from tiny_harness._version import __version__
 
 if TYPE_CHECKING:
     from tiny_harness.address import Address
-    from tiny_harness.client import HarnessClient, TaskView, TurnResult, connect
+    from tiny_harness.client import CommandAnswer, HarnessClient, TaskView, TurnResult, connect
+    from tiny_harness.commands import CommandRegistry, CommandSpec
+    from tiny_harness.commands.builtin import BUILTIN_COMMANDS, builtin_executors
     from tiny_harness.config_file import default_config, require_model_key
+    from tiny_harness.effects import AddParticipant, CommandResult, CreateSubTask, SetEffort, SetModel
     from tiny_harness.errors import (
         AlreadyRunning,
+        CommandFailed,
         ConfigError,
         ConnectionLost,
         HarnessError,
+        HookAbort,
+        HookFailed,
+        HookTransportError,
         InvalidInput,
+        RefusedByPolicy,
+        RegistryError,
         RoleNotPermitted,
         TaskEnded,
         TaskNotCancelable,
         TaskNotFound,
         Unavailable,
+        UnresolvedSubTasks,
+    )
+    from tiny_harness.executors import ExecutorApp, load_app, serving_executors
+    from tiny_harness.ext.commands import CommandOffer
+    from tiny_harness.hooks import OPERATIONS, Executor, call_function
+    from tiny_harness.hooks.contexts import (
+        CommandContext,
+        CompletionContext,
+        HookContext,
+        ModelContext,
+        ObservedContext,
+        RequestContext,
+        TaskCreatedContext,
+        WindowContext,
     )
     from tiny_harness.host import find_host
     from tiny_harness.local import RunningHarness, open_harness, running_harness, running_worker
     from tiny_harness.paths import ConfigPath, default_home, prepare_home, resolve_config
+    from tiny_harness.plugins import Plugin, PluginReport, RemoteDeclaration, load_plugins
     from tiny_harness.settings import Settings
     from tiny_harness.states import AWAITING_ANSWER, AWAITING_NEXT_MESSAGE, TaskState, describe
     from tiny_harness.store import open_store
@@ -34,17 +58,46 @@ if TYPE_CHECKING:
 __all__ = [
     "AWAITING_ANSWER",
     "AWAITING_NEXT_MESSAGE",
+    "BUILTIN_COMMANDS",
+    "OPERATIONS",
+    "AddParticipant",
     "Address",
     "AlreadyRunning",
+    "CommandAnswer",
+    "CommandContext",
+    "CommandFailed",
+    "CommandOffer",
+    "CommandRegistry",
+    "CommandResult",
+    "CommandSpec",
+    "CompletionContext",
     "ConfigError",
     "ConfigPath",
     "ConnectionLost",
+    "CreateSubTask",
+    "Executor",
+    "ExecutorApp",
     "HarnessClient",
     "HarnessError",
+    "HookAbort",
+    "HookContext",
+    "HookFailed",
+    "HookTransportError",
     "InvalidInput",
+    "ModelContext",
+    "ObservedContext",
+    "Plugin",
+    "PluginReport",
+    "RefusedByPolicy",
+    "RegistryError",
+    "RemoteDeclaration",
+    "RequestContext",
     "RoleNotPermitted",
     "RunningHarness",
+    "SetEffort",
+    "SetModel",
     "Settings",
+    "TaskCreatedContext",
     "TaskEnded",
     "TaskNotCancelable",
     "TaskNotFound",
@@ -52,12 +105,18 @@ __all__ = [
     "TaskView",
     "TurnResult",
     "Unavailable",
+    "UnresolvedSubTasks",
+    "WindowContext",
     "__version__",
+    "builtin_executors",
+    "call_function",
     "connect",
     "default_config",
     "default_home",
     "describe",
     "find_host",
+    "load_app",
+    "load_plugins",
     "open_harness",
     "open_store",
     "prepare_home",
@@ -65,27 +124,52 @@ __all__ = [
     "resolve_config",
     "running_harness",
     "running_worker",
+    "serving_executors",
 ]
 
 _MODULES = {
     "address": ("Address",),
-    "client": ("HarnessClient", "TaskView", "TurnResult", "connect"),
+    "client": ("CommandAnswer", "HarnessClient", "TaskView", "TurnResult", "connect"),
+    "commands": ("CommandRegistry", "CommandSpec"),
+    "commands.builtin": ("BUILTIN_COMMANDS", "builtin_executors"),
     "config_file": ("default_config", "require_model_key"),
+    "effects": ("AddParticipant", "CommandResult", "CreateSubTask", "SetEffort", "SetModel"),
     "errors": (
         "AlreadyRunning",
+        "CommandFailed",
         "ConfigError",
         "ConnectionLost",
         "HarnessError",
+        "HookAbort",
+        "HookFailed",
+        "HookTransportError",
         "InvalidInput",
+        "RefusedByPolicy",
+        "RegistryError",
         "RoleNotPermitted",
         "TaskEnded",
         "TaskNotCancelable",
         "TaskNotFound",
         "Unavailable",
+        "UnresolvedSubTasks",
+    ),
+    "executors": ("ExecutorApp", "load_app", "serving_executors"),
+    "ext.commands": ("CommandOffer",),
+    "hooks": ("OPERATIONS", "Executor", "call_function"),
+    "hooks.contexts": (
+        "CommandContext",
+        "CompletionContext",
+        "HookContext",
+        "ModelContext",
+        "ObservedContext",
+        "RequestContext",
+        "TaskCreatedContext",
+        "WindowContext",
     ),
     "host": ("find_host",),
     "local": ("RunningHarness", "open_harness", "running_harness", "running_worker"),
     "paths": ("ConfigPath", "default_home", "prepare_home", "resolve_config"),
+    "plugins": ("Plugin", "PluginReport", "RemoteDeclaration", "load_plugins"),
     "settings": ("Settings",),
     "states": ("AWAITING_ANSWER", "AWAITING_NEXT_MESSAGE", "TaskState", "describe"),
     "store": ("open_store",),

@@ -27,6 +27,11 @@ def strongest_role(participants: Iterable[Participant], participant_id: str) -> 
     return next((role for role in _RANK if role in held), None)
 
 
+def may(role: Role, act: Act) -> bool:
+    """Whether a role allows an act."""
+    return role in _ALLOWED[act]
+
+
 def check(task_id: str, participants: Iterable[Participant], participant_id: str, act: Act) -> Role:
     """Let an act pass, or refuse it.
 
@@ -40,6 +45,6 @@ def check(task_id: str, participants: Iterable[Participant], participant_id: str
     role = strongest_role(participants, participant_id)
     if role is None:
         raise TaskNotFound(task_id)
-    if role not in _ALLOWED[act]:
+    if not may(role, act):
         raise RoleNotPermitted(role, act)
     return role

@@ -6,7 +6,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar, get_args, get_origin
+from typing import Any, Final, Literal, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -41,13 +41,13 @@ def _validated(kind: type[S], data: dict[str, Any], path: Path) -> S:
         raise _first_fault(kind, path, error) from None
 
 
-_KEYS: Final = {"not_loopback": "server.bind"}
-"""The key at fault of checks over the whole file."""
+_KEYS: Final = {"not_loopback": "server.bind", "models": "models"}
+"""The key at fault of checks over more than one key, seen from the section that checks."""
 
 
 def _first_fault(kind: type[BaseModel], path: Path, error: ValidationError) -> ConfigError:
     faults = error.errors(include_url=False, include_input=False)
-    keys = [".".join(str(step) for step in fault["loc"]) or _KEYS.get(fault["type"], "") for fault in faults]
+    keys = [".".join((*map(str, fault["loc"]), *filter(None, [_KEYS.get(fault["type"])]))) for fault in faults]
     reason = faults[0]["msg"]
     if faults[0]["type"] == "extra_forbidden":
         reason = "there is no such key" + _suggestion(kind, faults[0]["loc"])
@@ -96,6 +96,8 @@ def explain(settings: Settings, key: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(part) for part in cast("tuple[Any, ...]", value)]
     return str(value) if isinstance(value, Path) else value
 
 
@@ -139,6 +141,9 @@ def default_config(home: Path) -> str:
 # tiny-harness: configuration of this home. Made at the first start; yours to change, never rewritten.
 # `tiny-harness config explain KEY` explains any key, `tiny-harness doctor` checks the whole.
 
+# Plugin directories, which bring commands and hooks:
+# plugins = ["/path/to/plugin"]
+
 [temporal]
 # Where workflows run: "embedded" starts a Temporal server of our own, "remote" uses the one at `address`.
 mode = "embedded"
@@ -156,6 +161,10 @@ provider = "openai"
 [openai]
 # The model to ask. The key comes from the environment: OPENAI_API_KEY.
 model = "{DEFAULT_MODEL}"
+# The models that `/model` may choose, `model` among them; without it there is nothing to choose:
+# models = ["{DEFAULT_MODEL}", "another"]
+# How hard the model thinks: "low", "medium" or "high"; unset, the provider decides:
+# effort = "medium"
 # Which API to speak: "responses", or "chat_completions" as most compatible servers do.
 api = "responses"
 # A server of your own, which may do without a key; for instance:

@@ -16,6 +16,7 @@ DELIVER: Final = "deliver"
 CANCEL: Final = "cancel"
 RECONCILE: Final = "reconcile"
 SNAPSHOT: Final = "snapshot"
+CHILD_CHANGED: Final = "child_changed"
 
 
 class Model(BaseModel):
@@ -77,6 +78,44 @@ class Input(Model):
 
     seq: int
     message_id: str
+    sender: Sender | None = None
+
+
+class ChildChanged(Model):
+    """The argument of the signal `child_changed`: a sub-task is in another state now. Sent at least once."""
+
+    task_id: str
+    """The child."""
+    seq: int
+    """The child's event that says so: tells an old change from a new one."""
+    state: TaskState
+    sub_state: str | None = None
+
+
+class Child(Model):
+    """A sub-task, as its parent knows it."""
+
+    task_id: str
+    seq: int = 0
+    """The child's last event that its parent has heard of."""
+    state: TaskState
+    sub_state: str | None = None
+
+
+class Usage(Model):
+    """What a task has used of its models, its own calls only."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def plus(self, other: "Usage") -> "Usage":
+        """Add up."""
+        return Usage(
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+        )
 
 
 class TaskSnapshot(Model):
@@ -98,6 +137,23 @@ class TaskSnapshot(Model):
     mailbox: tuple[Input, ...] = ()
     """Messages that wait for the running turn, in order."""
     participants: tuple[Participant, ...] = ()
+    commands: tuple[Input, ...] = ()
+    """Commands that run, or are to run, in activities of their own."""
+    model: str | None = None
+    """The model chosen for the task, if one was."""
+    effort: str | None = None
+    """The effort chosen for the task, if one was."""
+    parent: str | None = None
+    """Id of the task that it is a part of."""
+    depth: int = 0
+    """How many tasks are above it."""
+    children: tuple[Child, ...] = ()
+    usage: Usage = Usage()
+
+    @property
+    def unresolved(self) -> tuple[str, ...]:
+        """Ids of the sub-tasks that are open, as far as the task has heard (R3.5)."""
+        return tuple(child.task_id for child in self.children if not child.state.is_terminal)
 
 
 def workflow_id(task_id: str) -> str:

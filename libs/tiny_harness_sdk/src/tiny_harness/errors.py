@@ -14,7 +14,15 @@
     ├── DiskFull                    disk_full          too little space to accept a message
     ├── ConnectionLost              connection_lost    a client lost its harness in the middle of a call
     ├── ServerRefused               server_refused     a server answered with a refusal of its own words
-    └── ModelError                  model_failed       the model provider failed
+    ├── ModelError                  model_failed       the model provider failed
+    ├── RegistryError               invalid_registry   a name that is invalid or taken, when a registry is built
+    ├── RefusedByPolicy             refused_by_policy  a hook refused what was asked
+    ├── UnresolvedSubTasks          unresolved_sub_tasks  the task has sub-tasks that are still open
+    ├── CommandFailed               command_failed     what a command's body says of its own failure
+    ├── HookAbort                   hook_abort         how an executor refuses: raised by it, never by us
+    ├── SignatureRefused            signature_refused  a remote call whose signature nobody believes
+    └── HookFailed                  hook_failed        an executor raised, hung or answered nonsense
+        └── HookTransportError      hook_transport     a remote executor did not answer as the contract says
 
 The edges translate: the gateway to A2A errors and statuses, the engine to and from Temporal failures (`pack`,
 `unpack`), the CLI to exit statuses. Nothing in here knows HTTP.
@@ -217,6 +225,97 @@ class ModelError(HarnessError):
         return f"the model failed: {self.reason}"
 
 
+@dataclass(eq=False)
+class RegistryError(HarnessError):
+    """Something cannot be registered under this name (R6.5)."""
+
+    code: ClassVar[str] = "invalid_registry"
+    kind: str
+    """What was to be registered, such as `command`."""
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name!r} {self.reason}"
+
+
+@dataclass(eq=False)
+class RefusedByPolicy(HarnessError):
+    """A hook refused the operation."""
+
+    code: ClassVar[str] = "refused_by_policy"
+    reason: str
+
+    def __str__(self) -> str:
+        return f"refused: {self.reason}"
+
+
+@dataclass(eq=False)
+class UnresolvedSubTasks(HarnessError):
+    """A task cannot be completed while sub-tasks of it are open (R5.4)."""
+
+    code: ClassVar[str] = "unresolved_sub_tasks"
+    task_id: str
+    ids: tuple[str, ...]
+    """The sub-tasks that are open."""
+
+    def __str__(self) -> str:
+        return f"task {self.task_id} has unresolved sub-tasks: {', '.join(self.ids)}"
+
+
+@dataclass(eq=False)
+class CommandFailed(HarnessError):
+    """A command could not do what it was asked to; its words are the reply."""
+
+    code: ClassVar[str] = "command_failed"
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass(eq=False)
+class HookAbort(HarnessError):
+    """Raised by a `pre` or `post` executor: the operation is refused, for this reason."""
+
+    code: ClassVar[str] = "hook_abort"
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass(eq=False)
+class SignatureRefused(HarnessError):
+    """A call is unsigned, wrongly signed, too old, too new, or a repetition."""
+
+    code: ClassVar[str] = "signature_refused"
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass(eq=False)
+class HookFailed(HarnessError):
+    """An executor raised, missed its deadline, or answered something that its point does not allow."""
+
+    code: ClassVar[str] = "hook_failed"
+    point: str
+    executor: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the hook {self.executor} failed at {self.point}: {self.reason}"
+
+
+@dataclass(eq=False)
+class HookTransportError(HookFailed):
+    """A remote executor did not answer, or not as the contract says (R6a.9)."""
+
+    code: ClassVar[str] = "hook_transport"
+
+
 def _tree(root: type[HarnessError]) -> dict[str, type[HarnessError]]:
     found = {root.__name__: root}
     for child in root.__subclasses__():
@@ -233,7 +332,9 @@ def unpack(name: str, data: dict[str, Any]) -> HarnessError:
     """Rebuild an error from `pack`'s answer; a name that this version does not know becomes the root."""
     kind = _tree(HarnessError).get(name, HarnessError)
     known = {field.name for field in fields(kind)}
+    # JSON has no tuples.
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items() if key in known}
     try:
-        return kind(**{key: value for key, value in data.items() if key in known})
+        return kind(**values)
     except TypeError:
         return HarnessError()

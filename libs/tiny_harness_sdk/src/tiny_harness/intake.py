@@ -1,10 +1,11 @@
-"""What an incoming A2A message is: words for the model, a control, or task data. Pure.
+"""What an incoming A2A message is: words for the model, maybe a command, a control, or task data. Pure.
 
 Both the gateway (to refuse early) and the workflow (to decide) read messages through here, so they cannot disagree.
 """
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, Final, Literal
 
@@ -13,10 +14,24 @@ from pydantic import BaseModel, ConfigDict
 from tiny_harness import access
 from tiny_harness.envelope import MEDIA_TYPE, Action, Control, TaskPatch, decode
 from tiny_harness.errors import InvalidInput, UnsupportedContent
+from tiny_harness.ext import commands
 from tiny_harness.ext.task import Participant
 
 MAX_PARTS: Final = 100
 MAX_MESSAGE_ID_CHARS: Final = 256
+
+_COMMAND_NAME: Final = re.compile(r"/([a-z][a-z0-9-]*)")
+_BLANKS: Final = " \t\r\n"
+
+
+class CommandCall(BaseModel):
+    """A text of a command's shape. It is a command only if one of that name is registered (R6.3)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    arguments: str = ""
+    """The text behind the name, without the blanks around it."""
 
 
 class Intake(BaseModel):
@@ -35,6 +50,8 @@ class Intake(BaseModel):
     patch: TaskPatch | None = None
     text: str = ""
     """All text parts, joined by blank lines."""
+    command: CommandCall | None = None
+    """Set when the text, the only part of the message, has a command's shape and the message does not deny it."""
 
 
 def read_message(message: dict[str, Any]) -> Intake:
@@ -62,7 +79,8 @@ def read_message(message: dict[str, Any]) -> Intake:
         )
     if content.words or content.has_data:
         text = "\n\n".join(content.words)
-        return Intake(kind="message", message_id=message_id, digest=digest, patch=envelope, text=text)
+        command = None if len(parts) > 1 or commands.is_literal(message) else read_command(text)
+        return Intake(kind="message", message_id=message_id, digest=digest, patch=envelope, text=text, command=command)
     if envelope is None:
         raise InvalidInput("empty_message", "message.parts", "the message has no content")
     return Intake(kind="data", message_id=message_id, digest=digest, patch=envelope)
@@ -90,15 +108,30 @@ class _Content:
             raise UnsupportedContent(where, "files are not read; send text or data")
 
 
+def read_command(text: str) -> CommandCall | None:
+    """Understand a text as `/<name> <arguments>`; `None` if it has another shape (R6.2, R6.5)."""
+    found = _COMMAND_NAME.match(text)
+    rest = text[found.end() :] if found else ""
+    if found is None or (rest and rest[0] not in _BLANKS):
+        return None
+    return CommandCall(
+        name=found[1], arguments=rest.strip(_BLANKS)
+    )  # no expression: blanks by the megabyte cost nothing
+
+
 def authorise(task_id: str, participants: Iterable[Participant], sender: str, intake: Intake) -> None:
     """Check that a sender may do to a task what their message asks.
+
+    What has a command's shape passes for everybody on the task: whether it is one, and who may use that one, only the
+    engine knows, and its refusal is a reply on the task.
 
     Raises:
         TaskNotFound: The sender is not on the task.
         RoleNotPermitted: No role of theirs allows it.
     """
     people = tuple(participants)
-    access.check(task_id, people, sender, "control the task" if intake.kind == "control" else "send a message")
+    act: access.Act = "control the task" if intake.kind == "control" else "send a message"
+    access.check(task_id, people, sender, "read the task" if intake.command else act)
     if intake.patch and intake.patch.participants:
         access.check(task_id, people, sender, "change participants")
 

@@ -7,12 +7,12 @@ import asyncio
 import logging
 import os
 import tempfile
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tiny_harness.address import Address
 from tiny_harness.background import in_background
@@ -20,6 +20,10 @@ from tiny_harness.errors import AlreadyRunning, HarnessError
 from tiny_harness.host import SOCKET_URL, announced, find_host, read_token, run_folder, socket_path
 from tiny_harness.locks import hold_lock
 from tiny_harness.settings import Settings
+
+if TYPE_CHECKING:
+    from tiny_harness.commands import CommandRegistry
+    from tiny_harness.plugins import Plugin
 
 SERVICES: Final = {
     "gateway": "tiny_harness_gateway.app:create_app",
@@ -55,6 +59,9 @@ async def running_harness(
     home: Path | None = None,
     serve_tcp: bool = False,
     worker: bool = True,
+    commands: "CommandRegistry | None" = None,
+    plugins: "Sequence[Plugin]" = (),
+    builtin_commands: bool = True,
     services: Mapping[str, str] = SERVICES,
 ) -> AsyncGenerator[RunningHarness]:
     """Host a harness while the block runs.
@@ -64,11 +71,15 @@ async def running_harness(
         home: Where it is found by others and keeps its token; without one it is private to this block.
         serve_tcp: Also listen on `[server] bind`.
         worker: Run the engine here too.
+        commands: Commands of the program's own.
+        plugins: Plugins of the program's own, beside the folders that the settings name.
+        builtin_commands: Whether `/status` and the other built-in commands are there.
         services: Where gateway and engine are.
 
     Raises:
         AlreadyRunning: Another process hosts this home, or uses its Temporal database.
         ConfigError: Something in the settings cannot be had; nothing is left running.
+        RegistryError: Two commands or hooks of the program's own want one name.
     """
     async with AsyncExitStack() as stack:
         stack.callback(os.umask, os.umask(0o077))
@@ -78,7 +89,8 @@ async def running_harness(
         tcp = _bind(settings, stack) if serve_tcp else None
         if tcp is not None:
             settings = _with_port(settings, tcp.getsockname()[1])
-        app = await _compose(settings, stack, run_dir, token, worker, services)
+        engine = {"commands": commands, "plugins": plugins, "builtin_commands": builtin_commands} if worker else None
+        app = await _compose(settings, stack, run_dir, token, engine, services)
         from tiny_harness.web_server import serving
 
         path = stack.enter_context(socket_path(run_dir))
@@ -90,9 +102,17 @@ async def running_harness(
 
 @asynccontextmanager
 async def running_worker(
-    settings: Settings, *, home: Path, services: Mapping[str, str] = SERVICES
+    settings: Settings,
+    *,
+    home: Path,
+    commands: "CommandRegistry | None" = None,
+    plugins: "Sequence[Plugin]" = (),
+    builtin_commands: bool = True,
+    services: Mapping[str, str] = SERVICES,
 ) -> AsyncGenerator[None]:
     """Run an engine alone while the block runs, on the Temporal server that the settings name.
+
+    See `running_harness` for the arguments.
 
     Raises:
         ConfigError: Temporal or the store cannot be had.
@@ -104,7 +124,15 @@ async def running_worker(
     async with open_temporal(settings, run_folder(home)) as pending, open_store(settings) as store:
         open_worker = _load(services["worker"])
         temporal = await pending.ready()
-        async with open_worker(settings, store=store, bus=LocalBus(), temporal=temporal):
+        async with open_worker(
+            settings,
+            store=store,
+            bus=LocalBus(),
+            temporal=temporal,
+            commands=commands,
+            plugins=plugins,
+            builtin_commands=builtin_commands,
+        ):
             yield
 
 
@@ -161,10 +189,13 @@ async def _compose(
     stack: AsyncExitStack,
     run_dir: Path,
     token: str | None,
-    worker: bool,
+    engine: Mapping[str, Any] | None,
     services: Mapping[str, str],
 ) -> Any:
-    """Open everything behind the gateway's app. Temporal boots while the slow imports run."""
+    """Open everything behind the gateway's app; the engine, too, if there is something to give it.
+
+    Temporal boots while the slow imports run.
+    """
     from tiny_harness.bus import LocalBus
     from tiny_harness.store import open_store
     from tiny_harness.temporal import open_temporal
@@ -175,9 +206,10 @@ async def _compose(
     store = await stack.enter_async_context(open_store(settings))
     bus = LocalBus()
     temporal = await pending.ready()
-    if worker:
-        await stack.enter_async_context(open_worker(settings, store=store, bus=bus, temporal=temporal))
-    return create_app(settings, store=store, bus=bus, temporal=temporal, token=token, hears_engine=worker)
+    if engine is not None:
+        await stack.enter_async_context(open_worker(settings, store=store, bus=bus, temporal=temporal, **engine))
+    hears_engine = engine is not None
+    return create_app(settings, store=store, bus=bus, temporal=temporal, token=token, hears_engine=hears_engine)
 
 
 def _load(name: str) -> Any:

@@ -46,7 +46,7 @@ def configure_logs(settings: ObservabilitySettings, *, is_service: bool) -> None
     root.addHandler(fresh)
     root.setLevel(settings.log_level.upper())
     # What every start and every statement says, and no operator wants at "info".
-    for name in ("alembic", "httpx", "httpx2", "uvicorn.error", "temporalio.worker"):
+    for name in ("alembic", "httpx", "httpx2", "mcp", "uvicorn.error", "temporalio.worker"):
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
 
 

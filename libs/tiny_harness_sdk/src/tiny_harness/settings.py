@@ -18,6 +18,7 @@ from tiny_harness.ext.task import PARTICIPANT_ID_PATTERN, Lifecycle
 Effort = Literal["low", "medium", "high"]
 
 DEFAULT_MODEL: Final = "gpt-5.4-mini"
+DEFAULT_ANTHROPIC_MODEL: Final = "claude-sonnet-5"
 
 
 class Section(BaseModel):
@@ -61,7 +62,30 @@ class ModelSettings(Section):
     """`openai`, or any server that speaks its API; `scripted` needs no key and no network."""
 
 
-class OpenAISettings(Section):
+class ModelChoice(Section):
+    """What every provider's section says about its models."""
+
+    model: str = Field(min_length=1)
+    """The model to ask."""
+    models: tuple[str, ...] | None = None
+    """The models that `/model` may choose, `model` among them; default: only `model`."""
+    effort: Effort | None = None
+    """How hard the model thinks; unset sends nothing."""
+
+    @model_validator(mode="after")
+    def _models_hold_the_default(self) -> Self:
+        # A list that is empty or lacks the default would otherwise mean any model, or none (fail closed).
+        if self.models is not None and self.model not in self.models:
+            raise PydanticCustomError("models", "models must hold the default model, {model}", {"model": self.model})
+        return self
+
+    @property
+    def selectable(self) -> tuple[str, ...]:
+        """The models that may be chosen."""
+        return self.models or (self.model,)
+
+
+class OpenAISettings(ModelChoice):
     """`[openai]`: OpenAI, or any server that speaks its API at `base_url`."""
 
     model: str = Field(default=DEFAULT_MODEL, min_length=1)
@@ -70,8 +94,6 @@ class OpenAISettings(Section):
     """Which of OpenAI's APIs to speak."""
     base_url: str | None = None
     """A server that speaks OpenAI's API, with or without a key; default: OpenAI's own."""
-    effort: Effort | None = None
-    """How hard the model thinks; unset sends nothing."""
     timeout: PositiveFloat = 120.0
     """Seconds that the provider may be silent."""
     max_output_tokens: PositiveInt | None = None
@@ -80,8 +102,18 @@ class OpenAISettings(Section):
     """Tokens of conversation that are sent at most; older messages are left out first."""
 
 
-class ScriptedSettings(Section):
+class AnthropicSettings(ModelChoice):
+    """`[anthropic]`: Anthropic's models."""
+
+    model: str = Field(default=DEFAULT_ANTHROPIC_MODEL, min_length=1)
+    """The model to ask."""
+
+
+class ScriptedSettings(ModelChoice):
     """`[scripted]`: the model that follows a script, for demos and tests."""
+
+    model: str = Field(default="scripted", min_length=1)
+    """What it is called; a script may match on it."""
 
     script: Path | None = None
     """A TOML or JSON file of rules; default: the demo's."""
@@ -141,6 +173,19 @@ class TaskSettings(Section):
 
     default_lifecycle: Lifecycle = "conversation"
     """What a person's first message starts. `delegated` tasks end with their first full reply."""
+    max_depth: PositiveInt = 5
+    """How many tasks may stand above a sub-task."""
+    max_children: PositiveInt = 20
+    """Open sub-tasks that a task may have."""
+
+
+class HookSettings(Section):
+    """`[hooks]`: how hooks are called."""
+
+    deadline: PositiveFloat = 5.0
+    """Seconds that an executor may take which does not say it itself."""
+    probe_interval: PositiveFloat = 30.0
+    """Seconds between two looks at whether a remote executor is there."""
 
 
 class AuthSettings(Section):
@@ -169,13 +214,17 @@ class ObservabilitySettings(Section):
 class Settings(Section):
     """All settings of a process."""
 
+    plugins: tuple[Path, ...] = ()
+    """Plugin directories, loaded in this order."""
     temporal: TemporalSettings = TemporalSettings()
     model: ModelSettings = ModelSettings()
     openai: OpenAISettings = OpenAISettings()
+    anthropic: AnthropicSettings = AnthropicSettings()
     scripted: ScriptedSettings = ScriptedSettings()
     server: ServerSettings = ServerSettings()
     store: StoreSettings = StoreSettings()
     tasks: TaskSettings = TaskSettings()
+    hooks: HookSettings = HookSettings()
     auth: AuthSettings = AuthSettings()
     retention: RetentionSettings = RetentionSettings()
     o11y: ObservabilitySettings = ObservabilitySettings()
@@ -184,6 +233,11 @@ class Settings(Section):
     def temporal_database(self) -> Path:
         """The embedded Temporal server's database."""
         return self.temporal.embedded.database_path or self.store.sqlite_path.with_name("temporal.db")
+
+    @property
+    def choice(self) -> ModelChoice:
+        """The models of the provider that is in use."""
+        return self.scripted if self.model.provider == "scripted" else self.openai
 
     @model_validator(mode="after")
     def _none_needs_loopback(self) -> Self:

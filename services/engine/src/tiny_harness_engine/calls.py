@@ -1,16 +1,79 @@
 """The activities as the workflow sees them: their names, arguments, answers and limits."""
 
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from temporalio.common import RetryPolicy
 
-from tiny_harness.contracts import Input, Model, NewTask, TaskSnapshot
+from tiny_harness.contracts import Delivery, Input, Model, NewTask, Receipt, Sender, TaskSnapshot
+from tiny_harness.hooks.verdict import Verdict
+from tiny_harness_engine.core.commands import CommandDone
 from tiny_harness_engine.core.drafts import Decision
+from tiny_harness_engine.core.lifecycle import NO_REPORT, TurnReport
 
+TAKE: Final = "take"
 COMMIT: Final = "commit"
 LOAD: Final = "load"
 STEP: Final = "step"
+RUN_COMMAND: Final = "run_command"
+JUDGE: Final = "judge"
+
+
+class Judgement(Model):
+    """Whether a task may be completed, as its hooks see it."""
+
+    refusal: str | None = None
+    """Why not."""
+    unresolved: tuple[str, ...] = ()
+    """The sub-tasks that stand in the way, if they are why not."""
+    verdicts: tuple[Verdict, ...] = ()
+
+
+class TakeRequest(Model):
+    """A message to take: recognise it, let hooks see it, decide, commit."""
+
+    task_id: str
+    delivery: Delivery
+    snapshot: TaskSnapshot | None
+    """The task as the run knows it."""
+    judgement: Judgement | None = None
+    """Of a completion whose hooks have been asked elsewhere."""
+
+
+class TakeAnswer(Model):
+    """What became of a message."""
+
+    snapshot: TaskSnapshot | None
+    """The task as the store has it now."""
+    receipt: Receipt | None = None
+    refusal: tuple[str, dict[str, Any]] | None = None
+    """Why it was not taken: a packed `HarnessError`."""
+    must_judge: bool = False
+    """It completes the task, and hooks elsewhere must be asked first, in an activity of their own."""
+
+
+class JudgeRequest(Model):
+    """Ask the hooks whether a task may be completed."""
+
+    task_id: str
+    sender: Sender
+    reason: str | None = None
+
+
+class CommandRequest(Model):
+    """Run a command that was recorded."""
+
+    task_id: str
+    command: Input
+    attempt: int
+
+
+class CommandAnswer(Model):
+    """How a command went, or why its task may not go on at all."""
+
+    done: CommandDone | None = None
+    rejected: str | None = None
+    verdicts: tuple[Verdict, ...] = ()
 
 
 class CommitRequest(Model):
@@ -45,6 +108,10 @@ class StepRequest(Model):
     step: int
     attempt: int
     reading: tuple[Input, ...]
+    model: str | None = None
+    """The model that the task chose."""
+    effort: str | None = None
+    """The effort that the task chose."""
 
 
 class StepAnswer(Model):
@@ -54,11 +121,20 @@ class StepAnswer(Model):
     """Why the model did not answer."""
     is_transient: bool = False
     """Whether another attempt can help."""
+    rejected: str | None = None
+    """Why a policy does not let the task start."""
+    report: TurnReport = NO_REPORT
 
 
 # A retrying local activity blocks the task's other updates and ignores schedule-to-close: few attempts, then a normal
 # activity.
 LOCAL_COMMIT_TIMEOUT: Final = timedelta(seconds=2)
+# Taking a message may ask hooks in this process, which have CHAIN_BUDGET_S in all.
+LOCAL_TAKE_TIMEOUT: Final = timedelta(seconds=13)
+TAKE_TIMEOUT: Final = timedelta(seconds=30)
+JUDGE_TIMEOUT: Final = timedelta(seconds=20)
+COMMAND_TIMEOUT: Final = timedelta(seconds=60)
+COMMAND_RETRY: Final = RetryPolicy(maximum_attempts=1)
 LOCAL_COMMIT_RETRY: Final = RetryPolicy(
     maximum_attempts=4, initial_interval=timedelta(milliseconds=50), maximum_interval=timedelta(milliseconds=500)
 )

@@ -1,15 +1,40 @@
-"""What a finished model step leaves in the store, under (task, turn, step)."""
+"""What activities leave in the store beside events, under (task, turn, step); the first one written counts.
+
+Turn 0 is no turn: its steps are named by the number of an input, and 0 is the task itself.
+"""
 
 from tiny_harness.contracts import Model
 
+NO_TURN = 0
+
 
 class StepRecord(Model):
-    """A model's answer. The first one recorded counts; a step that finds one does not ask again."""
+    """A model's answer, under (turn, step). A step that finds one does not ask again."""
 
     message_id: str
     text: str
     input_tokens: int = 0
     output_tokens: int = 0
+    calls: int = 1
+    """Model calls that it took: none if a policy answered."""
+    refused: tuple[str, ...] = ()
+    """Ids of messages that a policy refused."""
+
+
+class GateRecord(Model):
+    """What remote hooks said of a message or of the task, under (0, seq of the message; 0 for the task)."""
+
+    refusal: str | None = None
+    """Why no model may read it."""
+    text: str | None = None
+    """The words that stand for the message's own."""
+
+
+class ClaimRecord(Model):
+    """A command's body was called, under (0, seq of the command): it is never called again."""
+
+    claim: str
+    """Names the attempt that called it."""
 
 
 def reply_id(task_id: str, turn: int, step: int) -> str:

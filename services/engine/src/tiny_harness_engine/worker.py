@@ -1,23 +1,39 @@
-"""Composes the engine: workflows, activities, the model and housekeeping around one Temporal worker."""
+"""Composes the engine: workflows, activities, hooks, the model and housekeeping around one Temporal worker."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from temporalio.client import Client
 from temporalio.worker import Worker
 
 from tiny_harness.background import in_background
 from tiny_harness.bus import Bus
+from tiny_harness.commands import CommandRegistry
+from tiny_harness.hooks import Hooks
+from tiny_harness.hooks.health import HookHealth
+from tiny_harness.plugins import Plugin, log_reports
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store
+from tiny_harness_engine.activities.asking import Asking
+from tiny_harness_engine.activities.command_chain import CommandChain
 from tiny_harness_engine.activities.commit import CommitActivities
+from tiny_harness_engine.activities.committer import Committer
+from tiny_harness_engine.activities.completion import Completion
+from tiny_harness_engine.activities.gate import Gate
+from tiny_harness_engine.activities.run_command import RunCommandActivity
+from tiny_harness_engine.activities.settling import Settling
 from tiny_harness_engine.activities.step import StepActivity
+from tiny_harness_engine.activities.take import TakeActivity
 from tiny_harness_engine.calls import HEARTBEAT_THROTTLE
+from tiny_harness_engine.hooking import open_hooks
 from tiny_harness_engine.housekeeping import Housekeeping
 from tiny_harness_engine.models import ModelProvider
 from tiny_harness_engine.models.provider import open_provider
+from tiny_harness_engine.observers import ObserverDispatcher
+from tiny_harness_engine.registry import Registry, build_registry
+from tiny_harness_engine.reporting import Reporting
 from tiny_harness_engine.workflows.task import TaskWorkflow
 
 GRACE: Final = timedelta(seconds=3)
@@ -31,21 +47,79 @@ Provider = Callable[[Settings], AbstractAsyncContextManager[ModelProvider]]
 
 @asynccontextmanager
 async def open_worker(
-    settings: Settings, *, store: Store, bus: Bus, temporal: Client, provider: Provider = open_provider
+    settings: Settings,
+    *,
+    store: Store,
+    bus: Bus,
+    temporal: Client,
+    provider: Provider = open_provider,
+    commands: CommandRegistry | None = None,
+    plugins: Sequence[Plugin] = (),
+    builtin_commands: bool = True,
 ) -> AsyncGenerator[None]:
-    """Run the engine while the block runs."""
+    """Run the engine while the block runs.
+
+    Args:
+        settings: How, and which plugin folders.
+        store: Where tasks live.
+        bus: Where events are published.
+        temporal: The server that runs the workflows.
+        provider: Opens the model.
+        commands: Commands registered from code.
+        plugins: Plugins made in code.
+        builtin_commands: Whether the built-in commands are there.
+
+    Raises:
+        ConfigError: The model cannot be had.
+        RegistryError: Two entries from code want one name.
+    """
     queue = settings.temporal.task_queue
-    async with provider(settings) as model:
-        commits = CommitActivities(store, bus)
+    registry = build_registry(settings, commands=commands, plugins=plugins, builtin_commands=builtin_commands)
+    log_reports(registry.reports)
+    async with provider(settings) as model, open_hooks(settings, registry) as (hooks, health):
+        observers = ObserverDispatcher(store, hooks)
+        committer = Committer(store, bus, temporal, queue, observers.notify)
+        reporting = Reporting(settings, store, registry, health)
+        await reporting.publish()
         worker = Worker(
             temporal,
             task_queue=queue,
             workflows=[TaskWorkflow],
-            activities=[commits.commit, commits.load, StepActivity(settings, store, bus, model).step],
+            activities=_activities(settings, bus, model, registry, hooks, health, committer),
             max_cached_workflows=CACHED_WORKFLOWS,
             max_concurrent_activities=CONCURRENT_STEPS,
             max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
             graceful_shutdown_timeout=GRACE,
         )
-        async with worker, in_background(Housekeeping(store, bus, temporal, queue).run()):
+        housekeeping = Housekeeping(store, bus, temporal, queue)
+        async with (
+            worker,
+            in_background(housekeeping.run()),
+            in_background(observers.run()),
+            in_background(reporting.run()),
+        ):
             yield
+
+
+def _activities(
+    settings: Settings,
+    bus: Bus,
+    model: ModelProvider,
+    registry: Registry,
+    hooks: Hooks,
+    health: HookHealth,
+    committer: Committer,
+) -> list[Callable[..., Any]]:
+    store = committer.store
+    gate = Gate(store, hooks)
+    completion = Completion(store, hooks)
+    chain = CommandChain(committer, registry, hooks, settings, health.snapshot)
+    commits = CommitActivities(committer)
+    return [
+        TakeActivity(store, Settling(committer), hooks, chain, completion).take,
+        commits.commit,
+        commits.load,
+        StepActivity(store, bus, gate, Asking(settings, hooks, model)).step,
+        RunCommandActivity(store, chain, gate).run_command,
+        completion.judge_elsewhere,
+    ]

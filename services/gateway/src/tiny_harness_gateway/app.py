@@ -1,6 +1,5 @@
 """Composes the gateway: one Starlette app over a store, a bus and the engine."""
 
-import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -21,7 +20,7 @@ from tiny_harness.settings import Settings
 from tiny_harness.store import Store
 from tiny_harness_gateway.answers import Answers
 from tiny_harness_gateway.auth import Authenticator
-from tiny_harness_gateway.card import CARD_PATH, REST_PATH, RPC_PATH, CardEndpoint, build_card
+from tiny_harness_gateway.card import CARD_PATH, REST_PATH, RPC_PATH, CardEndpoint
 from tiny_harness_gateway.conversations import Conversations
 from tiny_harness_gateway.endpoints import rest_endpoint, rpc_endpoint
 from tiny_harness_gateway.engine_client import EngineClient, TemporalEngineClient
@@ -30,6 +29,7 @@ from tiny_harness_gateway.guard import OriginGuard
 from tiny_harness_gateway.handler import CallContextBuilder, GatewayHandler
 from tiny_harness_gateway.health import Health
 from tiny_harness_gateway.limits import BodyLimit, ContentType, RateLimit, StreamLimit
+from tiny_harness_gateway.monitor import Monitor
 from tiny_harness_gateway.streams import Streams
 from tiny_harness_gateway.subscriptions import DEAF_INTERVAL_S, Subscriptions
 
@@ -78,7 +78,7 @@ def create_app(
             yield
 
     app = Starlette(
-        routes=_routes(settings, conversations, Health(store, temporal)),
+        routes=_routes(settings, conversations, store, Health(store, temporal)),
         middleware=_middleware(settings, token),
         exception_handlers={HTTPException: _http_error, Exception: _http_error},
         lifespan=lifespan,
@@ -104,15 +104,16 @@ def _middleware(settings: Settings, token: str | None) -> list[Middleware]:
     ]
 
 
-def _routes(settings: Settings, conversations: Conversations, health: Health) -> list[BaseRoute]:
+def _routes(settings: Settings, conversations: Conversations, store: Store, health: Health) -> list[BaseRoute]:
     handler = GatewayHandler(conversations)
     streams = Streams(conversations, StreamLimit(settings.server.max_streams))
     context = CallContextBuilder()
     [sdk_rpc] = create_jsonrpc_routes(handler, RPC_PATH, context_builder=context)
     routes = [
-        Route(CARD_PATH, CardEndpoint(build_card(settings), time.time()).serve),
+        Route(CARD_PATH, CardEndpoint(settings, store).serve),
         Route("/healthz", health.alive),
         Route("/readyz", health.ready),
+        Route("/_monitor", Monitor(store).show),
         Route(RPC_PATH, rpc_endpoint(streams, sdk_rpc.endpoint), methods=["POST"]),
         Route(f"{REST_PATH}/message:stream", streams.rest_send, methods=["POST"]),
         Route(f"{REST_PATH}/tasks/{{id}}:subscribe", streams.rest_subscribe, methods=["GET", "POST"]),

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import logging
+import time
 from email.utils import formatdate
 from typing import Final
 
@@ -21,8 +23,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from tiny_harness._version import __version__
-from tiny_harness.ext import status, stream, task
+from tiny_harness.errors import Unavailable
+from tiny_harness.ext import commands, status, stream, task
+from tiny_harness.ext.commands import CommandsParams
 from tiny_harness.settings import Settings
+from tiny_harness.store import Store
+
+log = logging.getLogger(__name__)
 
 RPC_PATH: Final = "/rpc"
 REST_PATH: Final = "/rest"
@@ -31,12 +38,17 @@ CARD_PATH: Final = "/.well-known/agent-card.json"
 _EXTENSIONS: Final = (
     (task.URI, "A task's name, goal, criteria, participants and lifecycle, in Task.metadata."),
     (status.URI, "Why a task is INPUT_REQUIRED, in Task.metadata and status updates."),
+    (commands.URI, "Slash commands, listed in params; the reply to one names it in its metadata."),
     (stream.URI, "Cursors to resume streams from, receipts, idempotency keys; token deltas when activated."),
 )
 
+NO_COMMANDS: Final = CommandsParams()
+CATALOGUE_AGE_S: Final = 3.0
+"""How old the list of commands may be."""
 
-def build_card(settings: Settings) -> AgentCard:
-    """Build the card of a gateway."""
+
+def build_card(settings: Settings, offered: CommandsParams = NO_COMMANDS) -> AgentCard:
+    """Build the card of a gateway whose engine offers these commands."""
     base = settings.server.url
     card = AgentCard(
         name="tiny-harness",
@@ -49,7 +61,7 @@ def build_card(settings: Settings) -> AgentCard:
         capabilities=AgentCapabilities(
             streaming=True,
             push_notifications=False,
-            extensions=[AgentExtension(uri=uri, description=text) for uri, text in _EXTENSIONS],
+            extensions=[_extension(uri, text, offered) for uri, text in _EXTENSIONS],
         ),
         default_input_modes=["text/plain", "application/json"],
         default_output_modes=["text/plain"],
@@ -69,21 +81,51 @@ def build_card(settings: Settings) -> AgentCard:
     return card
 
 
+def _extension(uri: str, description: str, offered: CommandsParams) -> AgentExtension:
+    extension = AgentExtension(uri=uri, description=description)
+    if uri == commands.URI:
+        extension.params.update(offered.model_dump(mode="json"))
+    return extension
+
+
 class CardEndpoint:
     """Serves the card with ETag, Last-Modified and Cache-Control (the SDK sends no Last-Modified)."""
 
-    def __init__(self, card: AgentCard, started_at: float) -> None:
-        self._body = agent_card_to_dict(card)
-        digest = hashlib.sha256(json.dumps(self._body, sort_keys=True).encode()).hexdigest()
-        self._headers = {
-            "ETag": f'W/"{digest}"',
-            "Last-Modified": formatdate(started_at, usegmt=True),
-            "Cache-Control": "public, max-age=60",
-        }
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self._settings = settings
+        self._store = store
+        self._looked_at = -CATALOGUE_AGE_S
+        self._digest: str | None = None
+        self._show(NO_COMMANDS)
 
     async def serve(self, request: Request) -> Response:
         """Answer the card, or 304 to a client that has it."""
+        await self._look()
         known = [tag.strip() for tag in request.headers.get("if-none-match", "").split(",")]
         if self._headers["ETag"] in known or "*" in known:
             return Response(status_code=304, headers=self._headers)
         return JSONResponse(self._body, headers=self._headers)
+
+    async def _look(self) -> None:
+        """Take the engine's catalogue up if there is a new one; while the store is away the card stays as it is."""
+        now = time.monotonic()
+        if now - self._looked_at < CATALOGUE_AGE_S:
+            return
+        self._looked_at = now
+        try:
+            found = await self._store.current_catalogue()
+        except Unavailable as error:
+            log.warning("the card may be old: %s", error.reason)
+            return
+        if found is not None and found[0] != self._digest:
+            self._digest = found[0]
+            self._show(CommandsParams.model_validate_json(found[1]))
+
+    def _show(self, offered: CommandsParams) -> None:
+        self._body = agent_card_to_dict(build_card(self._settings, offered))
+        digest = hashlib.sha256(json.dumps(self._body, sort_keys=True).encode()).hexdigest()
+        self._headers = {
+            "ETag": f'W/"{digest}"',
+            "Last-Modified": formatdate(time.time(), usegmt=True),
+            "Cache-Control": "public, max-age=60",
+        }

@@ -12,7 +12,15 @@ from pydantic import ValidationError
 from tiny_harness import access
 from tiny_harness.bus import Frame
 from tiny_harness.contracts import Cancel, Delivery, NewTask, Receipt, Sender
-from tiny_harness.errors import DiskFull, InvalidInput, TaskEnded, TaskNotCancelable, TaskNotFound, Unavailable
+from tiny_harness.errors import (
+    DiskFull,
+    InvalidInput,
+    TaskEnded,
+    TaskNotCancelable,
+    TaskNotFound,
+    Unavailable,
+    UnsupportedContent,
+)
 from tiny_harness.events import Event
 from tiny_harness.ext import stream
 from tiny_harness.ext.task import Lifecycle
@@ -68,8 +76,8 @@ class Conversations:
     async def send(self, caller: Sender, message: Json) -> Sent:
         """Take a message to its task, or start one with it."""
         task_id = message.get("taskId")
-        record = await self.record(caller, task_id, "send a message") if task_id else None
-        intake = read_message(message)
+        record = await self.record(caller, task_id) if task_id else None
+        intake = _understood(message, record, caller)
         await self._check_references(caller, message.get("referenceTaskIds", ()))
         free = self._store.free_bytes()
         if free < MIN_FREE_BYTES:
@@ -195,6 +203,16 @@ class Conversations:
                 if isinstance(item, Event) and is_last(item):
                     return item
         raise Unavailable("this gateway is stopping")
+
+
+def _understood(message: Json, record: TaskRecord | None, caller: Sender) -> Intake:
+    """Read a message. What it needs is checked later: a command passes for everybody on the task."""
+    try:
+        return read_message(message)
+    except (InvalidInput, UnsupportedContent):
+        if record is not None:  # it is no command: who may not write at all is told that, and not what is wrong with it
+            access.check(record.snapshot.task_id, record.snapshot.participants, caller.id, "send a message")
+        raise
 
 
 def _delivery(

@@ -12,11 +12,13 @@ from tiny_harness.errors import (
     HarnessError,
     InvalidInput,
     QueueFull,
+    RefusedByPolicy,
     RoleNotPermitted,
     TaskEnded,
     TaskNotCancelable,
     TaskNotFound,
     Unavailable,
+    UnresolvedSubTasks,
     UnsupportedContent,
 )
 
@@ -27,6 +29,8 @@ _TABLE: Final[dict[type[HarnessError], Callable[..., a2a.A2AError]]] = {
     TaskNotCancelable: a2a.TaskNotCancelableError,
     RoleNotPermitted: a2a.UnsupportedOperationError,
     QueueFull: a2a.UnsupportedOperationError,
+    RefusedByPolicy: a2a.UnsupportedOperationError,
+    UnresolvedSubTasks: a2a.UnsupportedOperationError,
     InvalidInput: a2a.InvalidParamsError,
     UnsupportedContent: a2a.ContentTypeNotSupportedError,
 }
@@ -75,5 +79,9 @@ def _metadata(error: HarnessError) -> dict[str, Any]:
             return {"code": error.code, "field": error.field}
         case QueueFull():
             return {"code": error.code, "limit": str(error.limit)}
+        case RefusedByPolicy():
+            return {"code": error.code, "reason": error.reason}
+        case UnresolvedSubTasks():
+            return {"code": error.code, "ids": ",".join(error.ids)}
         case _:
             return {}

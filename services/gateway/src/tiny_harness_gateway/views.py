@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from tiny_harness.events import Event
 from tiny_harness.ext import status, stream, task
-from tiny_harness.ext.task import TaskData
+from tiny_harness.ext.task import TaskText
 from tiny_harness.store import TaskRecord
+from tiny_harness.task_data import task_data
 
 Json = dict[str, Any]
 
@@ -22,17 +23,15 @@ def task_view(record: TaskRecord, events: Sequence[Event], history_length: int) 
     """Show a task as it was at the last of the given events.
 
     Args:
-        record: The task; its words and participants are shown as they are now.
+        record: The task; its data, all but its state, is shown as it is now.
         events: Its last events, in order, at least one.
         history_length: How many of its last messages to show.
     """
     last = events[-1]
     body = _body(json.loads(last.payload))
     snapshot = record.snapshot
-    text = TaskData.model_validate_json(record.text)
-    data = text.model_copy(update={"participants": snapshot.participants, "lifecycle": snapshot.lifecycle})
     metadata: Json = {
-        task.KEY: data.model_dump(mode="json", exclude_none=True),
+        task.KEY: task_data(snapshot, TaskText.model_validate_json(record.text)),
         stream.KEY: {"seq": last.seq},
     }
     why = body.get("metadata", {}).get(status.KEY)
@@ -65,7 +64,7 @@ def messages(events: Sequence[Event]) -> list[Json]:
 
 
 def ends_turn_of(event: Event, message_id: str) -> bool:
-    """Whether an event ends the turn that read a message, or the whole task."""
+    """Whether an event ends the turn that read a message, replies to it as a command, or ends the whole task."""
     if event.kind not in ("reply", "state", "task"):
         return False
     body = _body(json.loads(event.payload))

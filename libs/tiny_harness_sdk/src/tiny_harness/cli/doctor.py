@@ -9,10 +9,11 @@ from tiny_harness.cli.start import home_of
 from tiny_harness.paths import check_home, resolve_config
 
 if TYPE_CHECKING:
+    from tiny_harness.plugins import PluginReport
     from tiny_harness.settings import Settings
 
 NAME = "doctor"
-HELP = "check configuration, key, home, Temporal and disk"
+HELP = "check configuration, key, home, Temporal, disk and plugins"
 
 MIN_FREE_BYTES: Final = 100_000_000
 
@@ -44,9 +45,10 @@ def run(args: argparse.Namespace) -> int:
         "model": lambda: _model(settings[0], str(found.path)),
         "temporal": lambda: _temporal(settings[0]),
         "disk": lambda: _disk(settings[0]),
-        "harness": lambda: _harness(settings[0]),
     }
     results = [(name, *_try(check)) for name, check in checks.items()]
+    results += _plugins(settings[0]) if settings else []
+    results.append(("harness", *_try(lambda: _harness(settings[0]))))
     if args.json:
         show_json([{"check": name, "ok": ok, "detail": detail} for name, ok, detail in results])
     else:
@@ -99,6 +101,26 @@ def _disk(settings: "Settings") -> str:
 
         raise ConfigError(f"only {free // 1_000_000} MB are left: new messages are refused", file=str(folder))
     return f"{free // 1_000_000} MB free"
+
+
+def _plugins(settings: "Settings") -> list[tuple[str, bool, str]]:
+    """Load the plugins as a start does, beside the built-in one, and tell what became of each."""
+    if not settings.plugins:
+        return []
+    from tiny_harness.plugins import builtin_plugin, load_plugins, resolve
+
+    plugins, rejected = load_plugins(settings.plugins, deadline_s=settings.hooks.deadline)
+    _, [_, *resolved] = resolve((builtin_plugin(), *plugins))
+    return [(f"plugin {report.plugin}", not report.problems, _told(report)) for report in (*resolved, *rejected)]
+
+
+def _told(report: "PluginReport") -> str:
+    if report.problems:
+        return f"{report.path}: {report.state}; " + "; ".join(report.problems)
+    parts = [
+        f"{part.kind} {part.name}{'' if part.state == 'loaded' else f' ({part.reason})'}" for part in report.components
+    ]
+    return f"{report.path}: {', '.join(parts) or 'it has nothing in it'}"
 
 
 def _harness(settings: "Settings") -> str:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Final, NoReturn, Protocol
 
 from tiny_harness._version import __version__
-from tiny_harness.cli import backup, config, demo, doctor, send, serve, tasks, tui, worker
+from tiny_harness.cli import backup, config, demo, doctor, hooks, send, serve, tasks, tui, worker
 from tiny_harness.paths import resolve_config
 
 EXIT_FAILED: Final = 1
@@ -42,7 +42,7 @@ class Command(Protocol):
         ...
 
 
-COMMANDS: Final[tuple[Command, ...]] = (tui, demo, send, tasks, serve, worker, config, backup, doctor)
+COMMANDS: Final[tuple[Command, ...]] = (tui, demo, send, tasks, serve, worker, hooks, config, backup, doctor)
 
 
 def script() -> NoReturn:

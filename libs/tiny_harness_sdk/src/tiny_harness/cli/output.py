@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from tiny_harness.client import TaskView
+    from tiny_harness.client import CommandAnswer, TaskView
 
 
 _UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -54,9 +54,29 @@ def task_json(task: "TaskView") -> dict[str, Any]:
         "state": task.state.word,
         "sub_state": task.sub_state,
         "updated_at": task.updated_at,
+        "model": task.model,
+        "effort": task.effort,
         "participants": [person.model_dump(exclude_none=True) for person in task.participants],
-        "messages": [{"id": m.message_id, "role": m.role, "text": m.text} for m in task.messages],
+        "parent_tasks": list(task.parent_tasks),
+        "sub_tasks": [
+            {"task_id": child.task_id, "state": child.state.removeprefix("TASK_STATE_"), "sub_state": child.sub_state}
+            for child in task.sub_tasks
+        ],
+        "messages": [
+            {
+                "id": message.message_id,
+                "role": message.role,
+                "text": message.text,
+                "command": answer_json(message.command) if message.command else None,
+            }
+            for message in task.messages
+        ],
     }
+
+
+def answer_json(answer: "CommandAnswer") -> dict[str, Any]:
+    """Give what became of a command as scripts read it."""
+    return {"name": answer.name, "outcome": answer.outcome, "data": answer.data}
 
 
 def state_words(task: "TaskView") -> str:

@@ -8,7 +8,7 @@ from tiny_harness.cli.output import show, show_json, show_table, state_words, ta
 from tiny_harness.cli.start import add_target, call_target, load_settings, run_async
 
 if TYPE_CHECKING:
-    from tiny_harness.client import HarnessClient, TaskView
+    from tiny_harness.client import HarnessClient, MessageView, TaskView
 
 NAME = "tasks"
 HELP = "list, show, complete, cancel or purge tasks"
@@ -79,9 +79,33 @@ async def _act(args: argparse.Namespace) -> int:
         show_json(task_json(task))
         return 0
     show(f"{task.task_id}  {task.name or ''}\n{state_words(task)}")
-    for message in task.messages if args.verb == "show" else ():
-        show(f"\n{'you' if message.role == 'user' else 'agent'}: {message.text}")
+    if args.verb == "show":
+        _show_all(task)
     return 0
+
+
+def _show_all(task: "TaskView") -> None:
+    """Show what was chosen for a task, what it is a part of, its parts, and its conversation."""
+    from tiny_harness.tui.printable import one_line
+
+    facts = [("model", task.model), ("effort", task.effort)]
+    facts += [("part of", parent) for parent in task.parent_tasks]
+    for child in task.sub_tasks:
+        state = child.state.removeprefix("TASK_STATE_")
+        facts.append(("sub-task", f"{child.task_id} {state}{f', {child.sub_state}' if child.sub_state else ''}"))
+    for name, value in facts:
+        if value:
+            show(f"{name}: {one_line(value)}")
+    for message in task.messages:
+        show(f"\n{_speaker(message)}: {message.text}")
+
+
+def _speaker(message: "MessageView") -> str:
+    if message.role == "user":
+        return "you"
+    if message.command is None:
+        return "agent"
+    return f"harness, /{message.command.name} {message.command.outcome}"
 
 
 async def _done(args: argparse.Namespace) -> "TaskView":

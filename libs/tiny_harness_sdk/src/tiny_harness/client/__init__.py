@@ -19,11 +19,14 @@ from tiny_harness.client.events import (
 )
 from tiny_harness.client.fold import fold
 from tiny_harness.client.session import HarnessClient, TurnResult
-from tiny_harness.client.views import MessageView, TaskList, TaskView
+from tiny_harness.client.views import CommandAnswer, MessageView, TaskList, TaskView
+from tiny_harness.ext.commands import CommandOffer
 
 __all__ = [
     "Address",
     "Changed",
+    "CommandAnswer",
+    "CommandOffer",
     "Connected",
     "DeltaText",
     "HarnessClient",

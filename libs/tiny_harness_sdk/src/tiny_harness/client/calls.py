@@ -1,12 +1,13 @@
 """The A2A operations that we use, one attempt each: JSON in, views and events out, our errors raised."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, Final, cast
 
 from a2a.client import Client, ClientCallContext
 from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_extensions
 from a2a.types import (
+    AgentCard,
     CancelTaskRequest,
     GetTaskRequest,
     ListTasksRequest,
@@ -17,12 +18,13 @@ from a2a.types import (
 )
 from google.protobuf import json_format
 
-from tiny_harness.client.decode import decode_event, decode_task
+from tiny_harness.client.decode import decode_event, decode_offers, decode_task
 from tiny_harness.client.events import TaskEvent
 from tiny_harness.client.refusals import translated
 from tiny_harness.client.views import TaskList, TaskView
 from tiny_harness.errors import ServerRefused
-from tiny_harness.ext import status, stream, task
+from tiny_harness.ext import commands, status, stream, task
+from tiny_harness.ext.commands import CommandOffer
 from tiny_harness.states import TaskState
 
 STREAM_SILENCE_S: Final = 20.0
@@ -31,14 +33,15 @@ STREAM_SILENCE_S: Final = 20.0
 CALL_TIMEOUT_S: Final = 60.0
 """Longer than any deadline of the server's (10 s)."""
 
-_EXTENSIONS: Final = [stream.URI, status.URI, task.URI]
+_EXTENSIONS: Final = [stream.URI, status.URI, task.URI, commands.URI]
 
 
 class Calls:
     """One participant's calls over one connection."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, card: Callable[[], Awaitable[AgentCard]]) -> None:
         self._client = client
+        self._card = card
 
     async def send(self, message: dict[str, Any]) -> AsyncGenerator[TaskEvent]:
         """Send a message and yield what follows, until the server ends the stream."""
@@ -78,6 +81,16 @@ class Calls:
         """Cancel a task."""
         with translated(task_id):
             return _view(await self._client.cancel_task(CancelTaskRequest(id=task_id), context=_call_context()))
+
+    async def offers(self) -> tuple[CommandOffer, ...]:
+        """Read the commands from the card."""
+        return offers_of(await self._card())
+
+
+def offers_of(card: AgentCard) -> tuple[CommandOffer, ...]:
+    """List the commands that a card offers."""
+    found = [extension.params for extension in card.capabilities.extensions if extension.uri == commands.URI]
+    return decode_offers(json_format.MessageToDict(found[0])) if found else ()
 
 
 def _closable(events: AsyncIterator[StreamResponse]) -> Any:

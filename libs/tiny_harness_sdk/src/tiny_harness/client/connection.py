@@ -3,6 +3,7 @@
 import ipaddress
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
@@ -11,7 +12,7 @@ from a2a.client.errors import AgentCardResolutionError
 from a2a.types import AgentCard
 
 from tiny_harness.address import Address
-from tiny_harness.client.calls import CALL_TIMEOUT_S, Calls
+from tiny_harness.client.calls import CALL_TIMEOUT_S, Calls, offers_of
 from tiny_harness.client.refusals import HTTP_UNAVAILABLE, translated
 from tiny_harness.client.session import HarnessClient
 from tiny_harness.errors import ConnectionLost, ServerRefused, Unavailable
@@ -41,7 +42,8 @@ async def connect(
             client = await create_client(card, config)
         except ValueError as error:
             raise ServerRefused("the server offers no JSON-RPC interface of A2A") from error
-        yield HarnessClient(Calls(client), participant, heal_s)
+        calls = Calls(client, partial(_card, http, address.url))
+        yield HarnessClient(calls, participant, heal_s, offers_of(card))
 
 
 def _http(address: Address, participant: str, kind: ParticipantKind) -> httpx.AsyncClient:

@@ -5,15 +5,17 @@ Lenient: what this version does not know is skipped, and numbers may arrive as d
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 from tiny_harness.client.events import DeltaText, Received, Replied, StateChanged, TaskEvent, TaskShown
-from tiny_harness.client.views import MessageView, TaskView
-from tiny_harness.ext import status, stream, task
+from tiny_harness.client.views import CommandAnswer, MessageView, TaskView
+from tiny_harness.ext import commands, status, stream, task
+from tiny_harness.ext.commands import CommandOffer, CommandsData
 from tiny_harness.ext.stream import StreamData
 from tiny_harness.ext.task import TaskData
+from tiny_harness.intake import CommandCall, read_command
 from tiny_harness.states import TaskState
 
 Json = dict[str, Any]
@@ -47,19 +49,32 @@ def decode_task(body: Json) -> TaskView | None:
         updated_at=_time(body),
         messages=tuple(message for message in messages if message.text),
         participants=data.participants,
+        parent_tasks=data.parent_tasks,
+        sub_tasks=data.sub_tasks,
+        model=data.model,
+        effort=data.reasoning_effort,
     )
 
 
-def decode_message(message: Json) -> MessageView:
-    """Read a Message."""
+def decode_message(message: Json, metadata: Json | None = None) -> MessageView:
+    """Read a Message; what its event says of a command in `metadata` counts as if the message said it."""
     words = [part["text"] for part in message.get("parts", ()) if isinstance(part.get("text"), str)]
     role = "agent" if message.get("role") == "ROLE_AGENT" else "user"
-    return MessageView(message.get("messageId", ""), role, "\n\n".join(words))
+    command = _answer(message, metadata) if role == "agent" else None
+    return MessageView(message.get("messageId", ""), role, "\n\n".join(words), command)
+
+
+def decode_offers(params: Json) -> tuple[CommandOffer, ...]:
+    """Read the `commands` extension's params on a card; an entry that is no command is left out."""
+    found = params.get("commands")
+    offers = [_offer(entry) for entry in (found if isinstance(found, list) else ())]
+    return tuple(offer for offer in offers if offer)
 
 
 def _read_task(body: Json) -> TaskEvent | None:
     view = decode_task(body)
-    return TaskShown(view=view, seq=_stream_data(body.get("metadata")).seq) if view else None
+    data = _stream_data(body.get("metadata"))
+    return TaskShown(view=view, seq=data.seq, received_as=data.received_as) if view else None
 
 
 def _read_update(body: Json) -> TaskEvent | None:
@@ -77,17 +92,18 @@ def _read_update(body: Json) -> TaskEvent | None:
         "in_reply_to": data.in_reply_to,
         "seq": data.seq,
         "at": _time(body),
-        "name": _task_data(metadata).name,
+        "data": _task_data(metadata) if task.KEY in (metadata or {}) else None,
     }
-    return _change(common, data, body["status"].get("message"))
+    spoken = body["status"].get("message")
+    return _change(common, data, decode_message(spoken, metadata) if spoken else None)
 
 
-def _change(common: Json, data: StreamData, spoken: Json | None) -> TaskEvent:
+def _change(common: Json, data: StreamData, spoken: MessageView | None) -> TaskEvent:
     received = decode_message(data.received) if data.received else None
     if received and data.received_as != "control":
         return Received(**common, message=received, received_as=data.received_as)
     if spoken:
-        return Replied(**common, message=decode_message(spoken))
+        return Replied(**common, message=spoken, refused=data.refused)
     return StateChanged(**common, caused_by=received.message_id if received else None)
 
 
@@ -125,8 +141,33 @@ def _task_data(metadata: Json | None) -> TaskData:
     found = (metadata or {}).get(task.KEY)
     if not isinstance(found, dict):
         return TaskData()
-    known = {key: found[key] for key in ("name", "participants") if key in found}
+    known = {key: found[key] for key in _SHOWN if key in found}
     try:
         return TaskData.model_validate(known)
+    except ValidationError as error:
+        faults = {fault["loc"][0] for fault in error.errors()}
+        return TaskData.model_validate({key: value for key, value in known.items() if key not in faults})
+
+
+_SHOWN: Final = ("name", "participants", "parent_tasks", "sub_tasks", "model", "reasoning_effort")
+"""What of a task's data a view has."""
+
+
+def _answer(message: Json, metadata: Json | None) -> CommandAnswer | None:
+    found = (metadata or {}).get(commands.KEY) or (message.get("metadata") or {}).get(commands.KEY)
+    try:
+        told = CommandsData.model_validate(found or {})
     except ValidationError:
-        return TaskData()
+        return None
+    if told.name is None or told.outcome is None:
+        return None
+    data = next((part["data"] for part in message.get("parts", ()) if isinstance(part.get("data"), dict)), None)
+    return CommandAnswer(told.name, told.outcome, data)
+
+
+def _offer(entry: Any) -> CommandOffer | None:
+    try:
+        offer = CommandOffer.model_validate(entry)
+    except ValidationError:
+        return None
+    return offer if read_command(f"/{offer.name}") == CommandCall(name=offer.name) else None

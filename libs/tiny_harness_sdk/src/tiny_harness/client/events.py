@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tiny_harness.client.views import MessageView, TaskView
+from tiny_harness.ext.task import TaskData
 from tiny_harness.states import TaskState
 
 
@@ -14,6 +15,8 @@ class TaskShown:
     view: TaskView
     seq: int | None = None
     """Number of the last event that it includes, if the server numbers its events."""
+    received_as: str | None = None
+    """What became of the message that started the task, where the event records just that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +28,16 @@ class Changed:
     state: TaskState
     sub_state: str | None = None
     in_reply_to: tuple[str, ...] = ()
-    """Ids of the messages whose turn ends here; empty if no turn ends."""
+    """Ids of the messages whose turn ends here, or of the command that is answered; empty if neither."""
     seq: int | None = None
     at: datetime | None = None
-    name: str | None = None
-    """The task's name, where the change tells it."""
+    data: TaskData | None = None
+    """The task's data, where the change tells it; what is not set in it is as it was."""
+
+    @property
+    def ends_turn(self) -> bool:
+        """Whether a turn ends here. The answer to a command ends none, also in the middle of one."""
+        return bool(self.in_reply_to)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +51,16 @@ class Received(Changed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replied(Changed):
-    """The agent said something."""
+    """The agent said something, or the harness answered a command (`message.command`)."""
 
     message: MessageView
+    refused: tuple[str, ...] = ()
+    """Ids of the messages that a policy refused: the words are the refusal's, no model read them."""
+
+    @property
+    def ends_turn(self) -> bool:
+        """Whether a turn ends here."""
+        return bool(self.in_reply_to) and self.message.command is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

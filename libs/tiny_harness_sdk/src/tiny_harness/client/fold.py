@@ -1,9 +1,11 @@
 """Applies events to a view of a task. Pure, and safe to do twice with the same event."""
 
 from dataclasses import replace
+from typing import Any, Final
 
 from tiny_harness.client.events import Changed, Received, Replied, TaskEvent, TaskShown
 from tiny_harness.client.views import MessageView, TaskView
+from tiny_harness.ext.task import TaskData
 
 
 def fold(view: TaskView | None, event: TaskEvent) -> TaskView | None:
@@ -19,9 +21,28 @@ def fold(view: TaskView | None, event: TaskEvent) -> TaskView | None:
         state=event.state,
         sub_state=event.sub_state,
         updated_at=event.at or known.updated_at,
-        name=known.name if event.name is None else event.name,
         messages=_with(known.messages, said),
+        **_told(event.data),
     )
+
+
+def _told(data: TaskData | None) -> dict[str, Any]:
+    """Give the fields of a view that a change tells anew."""
+    if data is None:
+        return {}
+    told = {_FIELDS[field]: getattr(data, field) for field in data.model_fields_set if field in _FIELDS}
+    return {field: value for field, value in told.items() if value is not None}
+
+
+_FIELDS: Final = {
+    "name": "name",
+    "participants": "participants",
+    "parent_tasks": "parent_tasks",
+    "sub_tasks": "sub_tasks",
+    "model": "model",
+    "reasoning_effort": "effort",
+}
+"""Which field of the task's data is which of the view's."""
 
 
 def _with(messages: tuple[MessageView, ...], said: MessageView | None) -> tuple[MessageView, ...]:

@@ -25,12 +25,14 @@ from tiny_harness.errors import (
     HarnessError,
     InvalidInput,
     QueueFull,
+    RefusedByPolicy,
     RoleNotPermitted,
     ServerRefused,
     TaskEnded,
     TaskNotCancelable,
     TaskNotFound,
     Unavailable,
+    UnresolvedSubTasks,
     UnsupportedContent,
 )
 
@@ -39,6 +41,7 @@ Details = dict[str, Any]
 HTTP_UNAVAILABLE: Final = 503
 HTTP_TOO_MANY: Final = 429
 _PROMISE: Final = str(Unavailable(""))
+_REFUSED: Final = str(RefusedByPolicy(""))
 DEFAULT_RETRY_AFTER_S: Final = 1
 
 
@@ -85,12 +88,20 @@ def _reason(details: Details, message: str) -> str:
     return str(details.get("reason") or message.removeprefix(f"{details.get('field', '')}: "))
 
 
+def _ids(found: Any) -> tuple[str, ...]:
+    return tuple(part for word in str(found or "").split(",") if (part := word.strip()))
+
+
 _BY_CODE: dict[str, Callable[[str, Details, str], HarnessError]] = {
     "task_ended": lambda task_id, details, _: TaskEnded(task_id, str(details.get("state", "ended"))),
     "role_not_permitted": lambda _, details, message: RoleNotPermitted(
         str(details.get("role", "participant")), message.partition(" may not ")[2] or "do this"
     ),
     "queue_full": lambda _, details, __: QueueFull(int(float(details.get("limit", 100)))),
+    "refused_by_policy": lambda _, details, message: RefusedByPolicy(
+        str(details.get("reason") or message.removeprefix(_REFUSED))
+    ),
+    "unresolved_sub_tasks": lambda task_id, details, _: UnresolvedSubTasks(task_id, _ids(details.get("ids"))),
 }
 
 

@@ -11,10 +11,12 @@ from tiny_harness.client.events import Replied, TaskEvent, TaskShown
 from tiny_harness.client.fold import fold
 from tiny_harness.client.following import Following
 from tiny_harness.client.healing import Healing, heal_stream
-from tiny_harness.client.turn import Turn
-from tiny_harness.client.views import TaskList, TaskView
+from tiny_harness.client.turn import Turn, later_than
+from tiny_harness.client.views import CommandAnswer, MessageView, TaskList, TaskView
 from tiny_harness.errors import ConnectionLost, ServerRefused, TaskNotCancelable, Unavailable
+from tiny_harness.ext.commands import CommandOffer
 from tiny_harness.ids import new_id
+from tiny_harness.intake import read_command
 from tiny_harness.states import TaskState
 
 T = TypeVar("T")
@@ -22,11 +24,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """How a turn ended."""
+    """How a turn ended, or what became of a command."""
 
     task: TaskView
     reply: str
-    """The agent's words; empty if the turn was cut."""
+    """The agent's words, or the harness's to a command; empty if the turn was cut."""
+    command: CommandAnswer | None = None
+    """Set if the message was a command."""
+    is_refused: bool = False
+    """Whether a policy refused the message after it was taken in: the reply says why, and no model read it."""
 
 
 class HarnessClient:
@@ -37,10 +43,14 @@ class HarnessClient:
     `ServerRefused` when the server refused.
     """
 
-    def __init__(self, calls: Calls, participant: str, heal_s: float = 20.0) -> None:
+    def __init__(
+        self, calls: Calls, participant: str, heal_s: float = 20.0, offers: tuple[CommandOffer, ...] = ()
+    ) -> None:
+        """`offers` are the commands of the card that the connection was made with."""
         self.participant = participant
         self._calls = calls
         self._heal_s = heal_s
+        self._offers = offers
 
     async def send(
         self,
@@ -51,7 +61,7 @@ class HarnessClient:
         message_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> TurnResult:
-        """Send a message and wait for the turn that reads it.
+        """Send a message and wait for the turn that reads it; `/name …` runs a command and waits for its answer.
 
         Args:
             text: The words.
@@ -61,16 +71,20 @@ class HarnessClient:
             idempotency_key: Of a first message: the same key always means the same task. By default the message's id.
         """
         message = self._words(text, task_id, context_id, message_id, idempotency_key)
+        own_id: str = message["messageId"]
         view, reply, shown = None, None, False
         async with aclosing(self._run(message, has_words=True)) as events:
             async for event in events:
                 view, shown = fold(view, event), shown or isinstance(event, TaskShown)
-                if isinstance(event, Replied) and (message["messageId"] in event.in_reply_to or not event.in_reply_to):
-                    reply = event.message.text
+                if isinstance(event, Replied) and (own_id in event.in_reply_to or not event.in_reply_to):
+                    reply = event
         if view is None:
             raise ServerRefused("the server answered the message with no task")
         task = view if shown else await self.task(view.task_id)
-        return TurnResult(task, _reply_in(task, message["messageId"]) if reply is None else reply)
+        said = reply.message if reply else _reply_in(task, own_id, text)
+        if said is None:
+            return TurnResult(task, "")
+        return TurnResult(task, said.text, said.command, own_id in reply.refused if reply else False)
 
     def stream(
         self,
@@ -104,6 +118,16 @@ class HarnessClient:
     async def tasks(self, limit: int = 50, after: str | None = None, state: TaskState | None = None) -> TaskList:
         """List the participant's tasks, newest change first, without messages; `after` is the page before's."""
         return await self._healed(lambda: self._calls.tasks(limit, after, state))
+
+    async def commands(self, *, refresh: bool = False) -> tuple[CommandOffer, ...]:
+        """List the commands that the harness offers, in its order; those of another agent may be none.
+
+        Args:
+            refresh: Ask the card again, as after a restart of the harness; else what it said last.
+        """
+        if refresh:
+            self._offers = await self._healed(self._calls.offers)
+        return self._offers
 
     async def complete(self, task_id: str, reason: str | None = None) -> TaskView:
         """End a task as done; a running turn is cut."""
@@ -161,8 +185,10 @@ class HarnessClient:
                 await healing.pause(error)
 
 
-def _reply_in(task: TaskView, message_id: str) -> str:
-    """Find the agent's last words after a message in a task's history."""
-    ids = [message.message_id for message in task.messages]
-    later = task.messages[ids.index(message_id) :] if message_id in ids else ()
-    return next((message.text for message in reversed(later) if message.role == "agent"), "")
+def _reply_in(task: TaskView, message_id: str, text: str) -> MessageView | None:
+    """Find what answered a message in a task's history: its command's reply, or else the agent's last words."""
+    later = [message for message in later_than(message_id, task) if message.role == "agent"]
+    shape = read_command(text)
+    answers = [message for message in later if message.command and shape and message.command.name == shape.name]
+    said = [message for message in later if message.command is None]
+    return answers[0] if answers else said[-1] if said else None

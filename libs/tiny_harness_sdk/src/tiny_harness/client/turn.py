@@ -1,7 +1,8 @@
-"""Sends one message and follows the turn that reads it.
+"""Sends one message and follows the turn that reads it, or the command that it is.
 
 Before the server has shown that it took the message in, a broken stream is cured by sending the same message again (it
-is never taken twice); afterwards by subscribing from the last event seen.
+is never taken twice); afterwards by subscribing from the last event seen. Whether a text of a command's shape is one,
+the server says; a command's reply, which may come in the middle of a turn, ends the way of its own message only.
 """
 
 from collections.abc import AsyncGenerator
@@ -10,7 +11,9 @@ from typing import Any
 
 from tiny_harness.client.calls import Calls
 from tiny_harness.client.events import Changed, Received, StateChanged, TaskEvent, TaskShown
+from tiny_harness.client.views import MessageView, TaskView
 from tiny_harness.errors import TaskEnded
+from tiny_harness.intake import CommandCall, read_command
 from tiny_harness.states import TaskState
 
 
@@ -31,6 +34,8 @@ class Turn:
         self._is_received = False
         self._cursor: int | None = None
         self._state: TaskState | None = None
+        self._shape = _shape(message)
+        self._is_command = False
 
     @property
     def known_task(self) -> str | None:
@@ -53,6 +58,8 @@ class Turn:
         """Whether a stream that the server closed has told everything."""
         if not self._has_words:
             return True
+        if self._is_command:
+            return False
         # A server without our extension tells neither receipts nor whose turn has ended.
         return self._state is not None and (self._state.is_terminal or self._state.is_interrupted)
 
@@ -74,15 +81,42 @@ class Turn:
         self._task_id, self._state = view.task_id, view.state
         if any(message.message_id == self._message_id for message in view.messages):
             self._is_received = True
-            # Taking a message in and WORKING are one commit: a task that has it and waits is done with it.
-            self.is_over = view.state.is_terminal or view.state.is_interrupted
+            self._is_command |= event.received_as == "command"
+            self.is_over = view.state.is_terminal or self._is_done(view, event.received_as)
+
+    def _is_done(self, view: TaskView, received_as: str | None) -> bool:
+        """Whether an open task that has the message is done with it."""
+        later = later_than(self._message_id, view)
+        is_answered = any(message.command and message.command.name == self._name for message in later)
+        if self._is_command or is_answered:
+            return is_answered
+        # Taking words in and WORKING are one commit: a task that has them and waits is done with them. With a command
+        # it waits all the time, and may not have answered yet.
+        may_be_command = self._shape is not None and received_as is None
+        return view.state.is_interrupted and (not may_be_command or any(message.role == "agent" for message in later))
+
+    @property
+    def _name(self) -> str | None:
+        return self._shape.name if self._shape else None
 
     def _see_change(self, event: Changed) -> None:
         self._task_id, self._state = event.task_id, event.state
         if isinstance(event, Received) and event.message.message_id == self._message_id:
             self._is_received = True
-            self.is_over = not self._has_words or event.received_as == "command"
+            self._is_command |= event.received_as == "command"
+            self.is_over = not self._has_words
         elif isinstance(event, StateChanged) and event.caused_by == self._message_id:
             self._is_received = self.is_over = True
         if self._message_id in event.in_reply_to or event.state.is_terminal:
             self._is_received = self.is_over = True
+
+
+def later_than(message_id: str, view: TaskView) -> tuple[MessageView, ...]:
+    """List the messages that a task has after one; none if it does not have that one."""
+    ids = [message.message_id for message in view.messages]
+    return view.messages[ids.index(message_id) + 1 :] if message_id in ids else ()
+
+
+def _shape(message: dict[str, Any]) -> CommandCall | None:
+    [part] = message["parts"]
+    return read_command(part["text"]) if "text" in part else None

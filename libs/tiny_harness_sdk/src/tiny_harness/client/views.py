@@ -3,10 +3,20 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
-from tiny_harness.ext.task import Participant
+from tiny_harness.ext.task import Participant, SubTask
 from tiny_harness.states import TaskState
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAnswer:
+    """What became of a slash command: it was the harness that answered, not the model."""
+
+    name: str
+    outcome: Literal["done", "refused", "failed"]
+    data: dict[str, Any] | None = None
+    """The same as the message's text for programs, if the command answers so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +27,8 @@ class MessageView:
     role: Literal["user", "agent"]
     text: str
     """All its text parts, joined by blank lines; empty for a message without words."""
+    command: CommandAnswer | None = None
+    """Set on the reply to a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +45,13 @@ class TaskView:
     messages: tuple[MessageView, ...] = ()
     """Oldest first; only those that the server sent."""
     participants: tuple[Participant, ...] = ()
+    parent_tasks: tuple[str, ...] = ()
+    """Ids of the tasks that it is a part of."""
+    sub_tasks: tuple[SubTask, ...] = ()
+    model: str | None = None
+    """The model chosen for the task, if one was."""
+    effort: str | None = None
+    """How hard the model thinks, if that was chosen for the task."""
 
 
 @dataclass(frozen=True, slots=True)

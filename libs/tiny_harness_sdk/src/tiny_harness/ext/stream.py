@@ -43,10 +43,12 @@ class StreamData(BaseModel):
     """The turn that this event belongs to."""
     in_reply_to: tuple[str, ...] = ()
     """Ids of the messages whose turn ends with this event."""
+    refused: tuple[str, ...] = ()
+    """Ids of those among them that a policy refused; the event's message says why."""
     received: dict[str, Any] | None = None
     """The participant's message that this event records, as an A2A Message."""
     received_as: ReceivedAs | None = Field(default=None)
-    """What became of it: it started a turn, waits for the running one, or was a control."""
+    """What became of it: it started a turn, waits for the running one, was a command or a control."""
     delta: Delta | None = None
     idempotency_key: str | None = Field(default=None, min_length=1, max_length=256)
     """On a first message: the same participant and key always mean the same task."""

@@ -52,12 +52,26 @@ class TaskText(BaseModel):
     acceptance_criteria: tuple[Criterion, ...] | None = Field(default=None, max_length=100)
 
 
+class SubTask(BaseModel):
+    """A child of a task, as its parent knows it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    task_id: str
+    agent: str | None = None
+    """The remote agent that works on it; absent: this harness."""
+    state: str
+    """Its A2A state, such as `TASK_STATE_WORKING`."""
+    sub_state: str | None = None
+
+
 class TaskData(TaskText):
     """What stands under the extension's key in `Task.metadata`."""
 
     participants: tuple[Participant, ...] = ()
     parent_tasks: tuple[str, ...] = ()
-    sub_tasks: tuple[dict[str, Any], ...] = ()
+    """Ids of the tasks that it is a part of."""
+    sub_tasks: tuple[SubTask, ...] = ()
     plan: dict[str, Any] | None = None
     usage: dict[str, Any] | None = None
     lifecycle: Lifecycle = "conversation"

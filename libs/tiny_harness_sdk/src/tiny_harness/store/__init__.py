@@ -3,8 +3,11 @@
 from tiny_harness.store.open import open_store
 from tiny_harness.store.port import (
     CancelRequest,
+    ChangedTask,
     Commit,
     Committed,
+    EngineReport,
+    KeptVerdict,
     NewEvent,
     Store,
     TaskPage,
@@ -15,8 +18,11 @@ from tiny_harness.store.port import (
 
 __all__ = [
     "CancelRequest",
+    "ChangedTask",
     "Commit",
     "Committed",
+    "EngineReport",
+    "KeptVerdict",
     "NewEvent",
     "Store",
     "TaskPage",

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.events import Event, EventKind
+from tiny_harness.hooks import Verdict
 from tiny_harness.states import TaskState
 
 
@@ -40,6 +41,8 @@ class Commit:
     """The task as it is afterwards; its `head` is set by the store."""
     text: str
     """The task's words (`TaskText`) as JSON, or "" to leave them as they are."""
+    verdicts: Sequence[Verdict] = ()
+    """What hooks did on the way; kept only if the commit writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,38 @@ class CancelRequest:
     requested_by: str
 
 
+@dataclass(frozen=True, slots=True)
+class KeptVerdict:
+    """What a hook did, and the commit that it rode in."""
+
+    cause: str
+    verdict: Verdict
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReport:
+    """What an engine last said of itself."""
+
+    engine_id: str
+    digest: str
+    """Of its catalogue."""
+    health: str
+    """JSON."""
+    age: timedelta
+    """How long ago that was."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedTask:
+    """A task as an observer finds it."""
+
+    task_id: str
+    updated_at: datetime
+    is_behind: bool
+    """Whether it has events that the observer has not had."""
+
+
 class Store(Protocol):
     """A place where tasks live. Opened by whoever built it, closed by the same.
 
@@ -138,6 +173,10 @@ class Store(Protocol):
         """Read the number of the last event of each task, in one query."""
         ...
 
+    async def snapshots(self, task_ids: Sequence[str]) -> dict[str, TaskSnapshot]:
+        """Load several tasks' snapshots in one query; tasks that are not there are left out."""
+        ...
+
     async def list_tasks(self, query: TaskQuery) -> TaskPage:
         """List a participant's tasks, newest change first."""
         ...
@@ -162,6 +201,10 @@ class Store(Protocol):
         """Load a step's outcome."""
         ...
 
+    async def input_records(self, task_id: str) -> dict[int, str]:
+        """Load what is kept under turn 0, that is about inputs instead of steps: by the number of the input."""
+        ...
+
     async def reserve_task(self, participant_id: str, key: str, task_id: str) -> str:
         """Keep a new task's id under a participant's idempotency key; the first write wins, and is returned."""
         ...
@@ -172,6 +215,42 @@ class Store(Protocol):
 
     async def pending_cancels(self, older_than: timedelta) -> Sequence[CancelRequest]:
         """List cancels asked for longer ago than this whose task has not ended."""
+        ...
+
+    async def verdicts(self, task_id: str) -> Sequence[KeptVerdict]:
+        """List what hooks did on a task, oldest first."""
+        ...
+
+    async def save_catalogue(self, digest: str, body: str) -> None:
+        """Keep what an engine offers, as JSON, and make it the current one."""
+        ...
+
+    async def current_catalogue(self) -> tuple[str, str] | None:
+        """Load (digest, body) of the catalogue that was saved last, `None` before there is one."""
+        ...
+
+    async def report_engine(self, engine_id: str, digest: str, health: str) -> None:
+        """Keep what an engine says of itself, instead of what it said before; forget those silent for a day."""
+        ...
+
+    async def engines(self, seen_within: timedelta) -> Sequence[EngineReport]:
+        """List engines that reported within this time, by id."""
+        ...
+
+    async def register_observers(self, observers: Sequence[str]) -> None:
+        """Make observers known. One that is new gets what is committed from now on; a known one goes on."""
+        ...
+
+    async def changed_tasks(self, observer: str, after: tuple[datetime, str], limit: int) -> Sequence[ChangedTask]:
+        """List tasks with events for an observer behind (updated_at, task_id), oldest change first."""
+        ...
+
+    async def unobserved_events(self, observer: str, task_id: str, limit: int) -> Sequence[Event]:
+        """Read a task's events that an observer has not had, in order."""
+        ...
+
+    async def advance_observer(self, observer: str, task_id: str, seq: int) -> None:
+        """Note that an observer has had a task's events up to this one. Never goes back."""
         ...
 
     async def purge(self, ended_before: timedelta, dry_run: bool = False) -> int:

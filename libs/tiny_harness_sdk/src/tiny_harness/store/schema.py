@@ -24,6 +24,7 @@ tasks = Table(
     Column("updated_at", BigInteger, nullable=False),
     Index("tasks_by_state", "state", "task_id"),
     Index("tasks_by_context", "context_id"),
+    Index("tasks_by_update", "updated_at", "task_id"),
 )
 
 task_participants = Table(
@@ -76,6 +77,53 @@ cancel_requests = Table(
     Column("task_id", String(64), ForeignKey("tasks.task_id", ondelete="CASCADE"), primary_key=True),
     Column("requested_by", String(128), nullable=False),
     Column("at", BigInteger, nullable=False),
+)
+
+verdicts = Table(
+    "verdicts",
+    metadata,
+    Column("task_id", String(64), ForeignKey("tasks.task_id", ondelete="CASCADE"), primary_key=True),
+    Column("cause", String(128), primary_key=True),
+    Column("part", Integer, primary_key=True, autoincrement=False),
+    Column("point", String(64), nullable=False),
+    Column("executor", String(256), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("ms", Integer, nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+
+catalogue = Table(
+    "catalogue",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("body", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+
+engines = Table(
+    "engines",
+    metadata,
+    Column("engine_id", String(256), primary_key=True),
+    Column("digest", String(64), nullable=False),
+    Column("health", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+
+observers = Table(
+    "observers",
+    metadata,
+    Column("observer", String(256), primary_key=True),
+    Column("since", BigInteger, nullable=False),
+)
+
+observed = Table(
+    "observed",
+    metadata,
+    Column("observer", String(256), ForeignKey("observers.observer", ondelete="CASCADE"), primary_key=True),
+    Column("task_id", String(64), ForeignKey("tasks.task_id", ondelete="CASCADE"), primary_key=True),
+    Column("seq", Integer, nullable=False),
+    Index("observed_by_task", "task_id"),
 )
 
 

@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -18,11 +18,24 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
+from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.errors import ConfigError, Unavailable
 from tiny_harness.events import Event
 from tiny_harness.states import TaskState
+from tiny_harness.store import engines, observing
 from tiny_harness.store import transactions as tx
-from tiny_harness.store.port import CancelRequest, Commit, Committed, TaskPage, TaskQuery, TaskRecord, Written
+from tiny_harness.store.port import (
+    CancelRequest,
+    ChangedTask,
+    Commit,
+    Committed,
+    EngineReport,
+    KeptVerdict,
+    TaskPage,
+    TaskQuery,
+    TaskRecord,
+    Written,
+)
 
 T = TypeVar("T")
 
@@ -59,6 +72,9 @@ class SqliteStore:
     async def heads(self, task_ids: Sequence[str]) -> dict[str, int]:
         return await self._read(tx.heads, task_ids)
 
+    async def snapshots(self, task_ids: Sequence[str]) -> dict[str, TaskSnapshot]:
+        return await self._read(tx.snapshots, task_ids)
+
     async def list_tasks(self, query: TaskQuery) -> TaskPage:
         return await self._read(tx.list_tasks, query)
 
@@ -74,6 +90,9 @@ class SqliteStore:
     async def step(self, task_id: str, turn: int, step: int) -> str | None:
         return await self._read(tx.find_step, task_id, turn, step)
 
+    async def input_records(self, task_id: str) -> dict[int, str]:
+        return await self._read(tx.input_records, task_id)
+
     async def reserve_task(self, participant_id: str, key: str, task_id: str) -> str:
         return await self._write(tx.reserve_task, participant_id, key, task_id)
 
@@ -82,6 +101,33 @@ class SqliteStore:
 
     async def pending_cancels(self, older_than: timedelta) -> Sequence[CancelRequest]:
         return await self._read(tx.pending_cancels, older_than)
+
+    async def verdicts(self, task_id: str) -> Sequence[KeptVerdict]:
+        return await self._read(tx.verdicts, task_id)
+
+    async def save_catalogue(self, digest: str, body: str) -> None:
+        await self._write(engines.save_catalogue, digest, body)
+
+    async def current_catalogue(self) -> tuple[str, str] | None:
+        return await self._read(engines.current_catalogue)
+
+    async def report_engine(self, engine_id: str, digest: str, health: str) -> None:
+        await self._write(engines.report_engine, engine_id, digest, health)
+
+    async def engines(self, seen_within: timedelta) -> Sequence[EngineReport]:
+        return await self._read(engines.engines, seen_within)
+
+    async def register_observers(self, observers: Sequence[str]) -> None:
+        await self._write(observing.register_observers, observers)
+
+    async def changed_tasks(self, observer: str, after: tuple[datetime, str], limit: int) -> Sequence[ChangedTask]:
+        return await self._read(observing.changed_tasks, observer, after, limit)
+
+    async def unobserved_events(self, observer: str, task_id: str, limit: int) -> Sequence[Event]:
+        return await self._read(observing.unobserved_events, observer, task_id, limit)
+
+    async def advance_observer(self, observer: str, task_id: str, seq: int) -> None:
+        await self._write(observing.advance_observer, observer, task_id, seq)
 
     async def purge(self, ended_before: timedelta, dry_run: bool = False) -> int:
         if dry_run:

@@ -3,7 +3,20 @@
 from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, true, update
 
 from tiny_harness.states import TERMINAL_STATES
-from tiny_harness.store.schema import cancel_requests, events, now_ms, steps, task_keys, task_participants, tasks
+from tiny_harness.store.schema import (
+    cancel_requests,
+    catalogue,
+    engines,
+    events,
+    now_ms,
+    observed,
+    observers,
+    steps,
+    task_keys,
+    task_participants,
+    tasks,
+    verdicts,
+)
 
 _task = bindparam("task")
 _ended = tasks.c.state.in_([state.value for state in TERMINAL_STATES])
@@ -31,7 +44,9 @@ OPEN_TASKS = (
     .order_by(tasks.c.task_id)
     .limit(bindparam("limit"))
 )
-HEADS = select(tasks.c.task_id, tasks.c.head).where(tasks.c.task_id.in_(bindparam("tasks", expanding=True)))
+_some = bindparam("tasks", expanding=True)
+HEADS = select(tasks.c.task_id, tasks.c.head).where(tasks.c.task_id.in_(_some))
+SNAPSHOTS = select(tasks.c.snapshot).where(tasks.c.task_id.in_(_some))
 
 # Participants
 INSERT_PARTICIPANT = insert(task_participants)
@@ -94,6 +109,8 @@ FIND_STEP = select(steps.c.record).where(
     steps.c.task_id == _task, steps.c.turn == bindparam("turn_no"), steps.c.step == bindparam("step_no")
 )
 
+INPUT_RECORDS = select(steps.c.step, steps.c.record).where(steps.c.task_id == _task, steps.c.turn == 0)
+
 # Requests
 FIND_KEY = select(task_keys.c.task_id).where(
     task_keys.c.participant_id == bindparam("participant"), task_keys.c.key == bindparam("name")
@@ -108,13 +125,68 @@ PENDING_CANCELS = (
     .order_by(cancel_requests.c.at)
 )
 
+# Hooks
+INSERT_VERDICT = insert(verdicts)
+VERDICTS = (
+    select(verdicts).where(verdicts.c.task_id == _task).order_by(verdicts.c.at, verdicts.c.cause, verdicts.c.part)
+)
+
+# Engines
+NEWEST_CATALOGUE = select(catalogue).order_by(catalogue.c.at.desc()).limit(1)
+INSERT_CATALOGUE = insert(catalogue)
+TOUCH_CATALOGUE = update(catalogue).where(catalogue.c.digest == bindparam("known")).values(at=bindparam("now"))
+INSERT_ENGINE = insert(engines)
+DELETE_ENGINE = delete(engines).where(
+    or_(engines.c.engine_id == bindparam("engine"), engines.c.at <= now_ms() - bindparam("age_ms"))
+)
+ENGINES = (
+    select(engines, (now_ms() - engines.c.at).label("age_ms"))
+    .where(engines.c.at >= now_ms() - bindparam("age_ms"))
+    .order_by(engines.c.engine_id)
+)
+
+# Observers
+FIND_OBSERVERS = select(observers.c.observer).where(observers.c.observer.in_(bindparam("names", expanding=True)))
+INSERT_OBSERVER = insert(observers)
+_observer = bindparam("observer")
+_since = select(observers.c.since).where(observers.c.observer == _observer).scalar_subquery()
+CHANGED_TASKS = (
+    select(tasks.c.task_id, tasks.c.updated_at, (tasks.c.head > func.coalesce(observed.c.seq, 0)).label("is_behind"))
+    .select_from(
+        tasks.outerjoin(observed, and_(observed.c.task_id == tasks.c.task_id, observed.c.observer == _observer))
+    )
+    .where(
+        tasks.c.updated_at >= _since,
+        tasks.c.updated_at >= bindparam("after_at"),
+        or_(tasks.c.updated_at > bindparam("after_at"), tasks.c.task_id > bindparam("after_id")),
+    )
+    .order_by(tasks.c.updated_at, tasks.c.task_id)
+    .limit(bindparam("limit"))
+)
+FIND_OBSERVED = select(observed.c.seq).where(observed.c.observer == _observer, observed.c.task_id == _task)
+UNOBSERVED_EVENTS = (
+    select(events)
+    .where(
+        events.c.task_id == _task,
+        events.c.seq > func.coalesce(FIND_OBSERVED.scalar_subquery(), 0),
+        events.c.at >= _since,
+    )
+    .order_by(events.c.seq)
+    .limit(bindparam("limit"))
+)
+INSERT_OBSERVED = insert(observed)
+ADVANCE_OBSERVED = (
+    update(observed)
+    .where(observed.c.observer == bindparam("who"), observed.c.task_id == _task, observed.c.seq < bindparam("number"))
+    .values(seq=bindparam("number"))
+)
+
 # Retention
 ENDED_TASKS = select(tasks.c.task_id).where(_ended, tasks.c.updated_at <= now_ms() - bindparam("age_ms")).limit(500)
 COUNT_ENDED = (
     select(func.count()).select_from(tasks).where(_ended, tasks.c.updated_at <= now_ms() - bindparam("age_ms"))
 )
-_some = bindparam("tasks", expanding=True)
 DELETE_TASKS = [
     delete(table).where(table.c.task_id.in_(_some))
-    for table in (cancel_requests, task_keys, steps, events, task_participants, tasks)
+    for table in (observed, verdicts, cancel_requests, task_keys, steps, events, task_participants, tasks)
 ]

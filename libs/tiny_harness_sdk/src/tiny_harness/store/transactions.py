@@ -5,6 +5,7 @@ house (DESIGN: one writer, one log): read it first.
 """
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,12 +13,14 @@ from sqlalchemy import Connection, Row
 
 from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.events import Event
+from tiny_harness.hooks import Verdict
 from tiny_harness.states import TaskState
 from tiny_harness.store import statements as sql
 from tiny_harness.store.port import (
     CancelRequest,
     Commit,
     Committed,
+    KeptVerdict,
     NewEvent,
     TaskPage,
     TaskQuery,
@@ -44,15 +47,16 @@ def commit(connection: Connection, commit: Commit) -> Committed:
     _write_task(connection, snapshot, text, now, is_new=row is None)
     _write_participants(connection, snapshot, current, now)
     connection.execute(sql.INSERT_EVENT, written)
+    _write_verdicts(connection, commit, now)
     own = next(event for event in written if event["cause"] == commit.cause)
     return Committed(
-        snapshot, Written(commit.cause, own["seq"], own["digest"]), [_event_from(event) for event in written]
+        snapshot, Written(commit.cause, own["seq"], own["digest"]), [event_from(event) for event in written]
     )
 
 
 def _number(commit: Commit, found_head: int, now: int) -> list[dict[str, Any]]:
     """Give the new events their numbers; numbers that a failover took back become one `lost` event."""
-    at = _time(now)
+    at = from_millis(now)
     head = commit.head
     rows: list[dict[str, Any]] = []
     if found_head < head:
@@ -103,6 +107,21 @@ def _write_participants(connection: Connection, snapshot: TaskSnapshot, before: 
         connection.execute(sql.INSERT_PARTICIPANT, rows)
 
 
+def _write_verdicts(connection: Connection, commit: Commit, now: int) -> None:
+    ids = {"task_id": commit.task_id, "cause": commit.cause, "at": now}
+    rows = [{**ids, "part": part, **asdict(verdict)} for part, verdict in enumerate(commit.verdicts)]
+    if rows:
+        connection.execute(sql.INSERT_VERDICT, rows)
+
+
+def verdicts(connection: Connection, task_id: str) -> Sequence[KeptVerdict]:
+    """List what hooks did on a task (`Store.verdicts`)."""
+    return [
+        KeptVerdict(row.cause, Verdict(row.executor, row.point, row.kind, row.reason, row.ms), from_millis(row.at))
+        for row in connection.execute(sql.VERDICTS, {"task": task_id})
+    ]
+
+
 def find_written(connection: Connection, task_id: str, cause: str) -> Written | None:
     """Look a cause up (`Store.written`)."""
     row = connection.execute(sql.FIND_CAUSE, {"task": task_id, "cause": cause}).first()
@@ -118,19 +137,25 @@ def find_task(connection: Connection, task_id: str) -> TaskRecord | None:
 def events_after(connection: Connection, task_id: str, after: int, limit: int) -> Sequence[Event]:
     """Read events in order (`Store.events`)."""
     rows = connection.execute(sql.EVENTS_AFTER, {"task": task_id, "after": after, "limit": limit}).mappings()
-    return [_event_from(row) for row in rows]
+    return [event_from(row) for row in rows]
 
 
 def last_words(connection: Connection, task_id: str, limit: int, before: int | None) -> Sequence[Event]:
     """Read the last events with words, oldest first (`Store.words`)."""
     bound = before if before is not None else 2**31 - 1
     rows = connection.execute(sql.LAST_WORDS, {"task": task_id, "before": bound, "limit": limit}).mappings().all()
-    return [_event_from(row) for row in reversed(rows)]
+    return [event_from(row) for row in reversed(rows)]
 
 
 def heads(connection: Connection, task_ids: Sequence[str]) -> dict[str, int]:
     """Read the heads of several tasks (`Store.heads`)."""
     return {row.task_id: row.head for row in connection.execute(sql.HEADS, {"tasks": list(task_ids)})}
+
+
+def snapshots(connection: Connection, task_ids: Sequence[str]) -> dict[str, TaskSnapshot]:
+    """Load several snapshots (`Store.snapshots`)."""
+    rows = connection.execute(sql.SNAPSHOTS, {"tasks": list(task_ids)}).scalars()
+    return {found.task_id: found for found in map(TaskSnapshot.model_validate_json, rows)}
 
 
 def list_tasks(connection: Connection, query: TaskQuery) -> TaskPage:
@@ -139,9 +164,9 @@ def list_tasks(connection: Connection, query: TaskQuery) -> TaskPage:
         "participant": query.participant_id,
         "context": query.context_id,
         "state": query.state.value if query.state else None,
-        "since": _millis(query.updated_after) if query.updated_after else None,
+        "since": to_millis(query.updated_after) if query.updated_after else None,
     }
-    after_at, after_id = (_millis(query.after[0]), query.after[1]) if query.after else (None, None)
+    after_at, after_id = (to_millis(query.after[0]), query.after[1]) if query.after else (None, None)
     page = {**filters, "after_at": after_at, "after_id": after_id, "limit": query.limit}
     rows = connection.execute(sql.LIST_TASKS, page).all()
     total = connection.execute(sql.COUNT_TASKS, filters).scalar_one()
@@ -177,6 +202,11 @@ def find_step(connection: Connection, task_id: str, turn: int, step: int) -> str
     return connection.execute(sql.FIND_STEP, key).scalar_one_or_none()
 
 
+def input_records(connection: Connection, task_id: str) -> dict[int, str]:
+    """Load the records of a task's inputs (`Store.input_records`)."""
+    return {row.step: row.record for row in connection.execute(sql.INPUT_RECORDS, {"task": task_id})}
+
+
 def reserve_task(connection: Connection, participant_id: str, key: str, task_id: str) -> str:
     """Keep a new task's id under its key unless there is one (`Store.reserve_task`)."""
     found = connection.execute(sql.FIND_KEY, {"participant": participant_id, "name": key}).scalar_one_or_none()
@@ -196,13 +226,13 @@ def request_cancel(connection: Connection, task_id: str, requested_by: str) -> N
 
 def pending_cancels(connection: Connection, older_than: timedelta) -> Sequence[CancelRequest]:
     """List unanswered cancels (`Store.pending_cancels`)."""
-    rows = connection.execute(sql.PENDING_CANCELS, {"age_ms": _age(older_than)})
+    rows = connection.execute(sql.PENDING_CANCELS, {"age_ms": to_age(older_than)})
     return [CancelRequest(row.task_id, row.requested_by) for row in rows]
 
 
 def purge(connection: Connection, ended_before: timedelta, limit_to_count: bool) -> int:
     """Delete up to 500 ended tasks, or only count all of them (`Store.purge`)."""
-    age = {"age_ms": _age(ended_before)}
+    age = {"age_ms": to_age(ended_before)}
     if limit_to_count:
         return connection.execute(sql.COUNT_ENDED, age).scalar_one()
     ids = list(connection.execute(sql.ENDED_TASKS, age).scalars())
@@ -213,20 +243,24 @@ def purge(connection: Connection, ended_before: timedelta, limit_to_count: bool)
 
 def _record(row: Row[Any]) -> TaskRecord:
     snapshot = TaskSnapshot.model_validate_json(row.snapshot)
-    return TaskRecord(snapshot, row.text, _time(row.created_at), _time(row.updated_at))
+    return TaskRecord(snapshot, row.text, from_millis(row.created_at), from_millis(row.updated_at))
 
 
-def _event_from(row: Any) -> Event:
+def event_from(row: Any) -> Event:
+    """Read an event's row."""
     return Event(row["task_id"], row["seq"], row["cause"], row["kind"], row["payload"])
 
 
-def _time(millis: int) -> datetime:
+def from_millis(millis: int) -> datetime:
+    """Read a time as the tables hold it."""
     return datetime.fromtimestamp(millis / 1000, UTC)
 
 
-def _millis(time: datetime) -> int:
+def to_millis(time: datetime) -> int:
+    """Write a time as the tables hold it."""
     return round(time.timestamp() * 1000)
 
 
-def _age(age: timedelta) -> int:
+def to_age(age: timedelta) -> int:
+    """Write a span as the tables hold times."""
     return round(age.total_seconds() * 1000)

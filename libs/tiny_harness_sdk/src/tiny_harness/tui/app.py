@@ -3,14 +3,13 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.reactive import reactive
-from textual.widgets import Footer, Static, TextArea
+from textual.widgets import Footer, OptionList, Static, TextArea
 
 from tiny_harness.client import (
     Address,
@@ -27,28 +26,26 @@ from tiny_harness.client import (
     connect,
 )
 from tiny_harness.errors import HarnessError, TaskNotCancelable
-from tiny_harness.ids import new_id
-from tiny_harness.states import TaskState
+from tiny_harness.tui.completions import Completions
 from tiny_harness.tui.composer import Composer
-from tiny_harness.tui.conversation import QUEUED, SENDING, Conversation
+from tiny_harness.tui.conversation import Conversation
+from tiny_harness.tui.family import Family, SubTaskPicker
 from tiny_harness.tui.lines import Notice, StatusLine
+from tiny_harness.tui.outbox import Outbox, Outgoing
 from tiny_harness.tui.picker import TaskPicker
 from tiny_harness.tui.room import Room
 from tiny_harness.tui.terminal import ending_by_signal, is_terminal_lost
+from tiny_harness.tui.words import QUEUED, SENDING
 
 TERMINAL_CHECK_S: Final = 1.0
-WELCOME: Final = "Type a message and press Enter. The agent answers here; the task stays open until you end it."
+WELCOME: Final = (
+    "Type a message and press Enter. The agent answers here; the task stays open until you end it. "
+    "A / at the start lists the commands."
+)
 ENDED: Final = "This task has ended. A message starts a new one in the same context."
+SOMETIMES: Final = frozenset({"complete", "cancel", "interrupt", "new", "sub_task", "parent"})
+"""Actions that a room may not allow (`Room.possible`)."""
 ASK_CANCEL: Final = "Cancel this task? F3 again cancels it, Escape keeps it."
-
-
-@dataclass(frozen=True)
-class Outgoing:
-    """A message on its way to a room."""
-
-    room: Room
-    text: str
-    message_id: str
 
 
 class HarnessApp(App[None]):
@@ -63,11 +60,13 @@ class HarnessApp(App[None]):
         Binding("escape", "interrupt", "Interrupt"),
         Binding("f4,ctrl+n", "new", "New"),
         Binding("f5,ctrl+t", "tasks", "Tasks"),
+        Binding("f8,ctrl+g", "sub_task", "Child"),
+        Binding("f9,ctrl+p", "parent", "Parent"),
         Binding("ctrl+q", "quit", "Quit", priority=True),
     ]
 
-    phase: reactive[TaskState | None] = reactive(None, bindings=True)
-    """The open task's state; the keys in the footer follow it."""
+    possible: reactive[frozenset[str]] = reactive(frozenset[str](), bindings=True)
+    """The actions that the open room allows; the keys in the footer follow them."""
     asks_cancel: reactive[bool] = reactive(False, bindings=True)
     """Whether the next F3 cancels."""
 
@@ -77,20 +76,21 @@ class HarnessApp(App[None]):
         self._client = client
         self._first_task = task_id
         self._room = Room()
-        self._outbox: asyncio.Queue[Outgoing] = asyncio.Queue()
+        self._outbox = Outbox(client)
         self._drawing = asyncio.Lock()
         """Two streams may bring news at once; each is drawn to its end."""
-        self._unsent: dict[str, str] = {}
-        """Message ids of texts that could not be sent: they may be in all the same, so the id is used again."""
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
+        completions = Completions()
         yield StatusLine()
+        yield Family()
         yield Static(WELCOME, id="welcome", markup=False)
         yield Conversation()
         yield Notice()
-        yield Composer(id="composer", placeholder="Message", soft_wrap=True, show_line_numbers=False)
-        yield Footer()
+        yield completions
+        yield Composer(completions)
+        yield Footer(compact=True)
 
     def on_mount(self) -> None:
         """Start to deliver."""
@@ -98,6 +98,7 @@ class HarnessApp(App[None]):
         self._show_room()
         self.query_one(Composer).focus()
         self._deliver_all()
+        self._load_commands(refresh=False)
         if self._first_task is not None:
             self._open(self._first_task)
         if not self.is_headless:
@@ -105,13 +106,9 @@ class HarnessApp(App[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Say which keys work now; the others are dimmed."""
-        enabled = {
-            "complete": self._room.is_open,
-            "cancel": self._room.is_open,
-            "interrupt": self._room.is_busy or self.asks_cancel,
-            "new": self._room.view is not None,
-        }
-        return True if enabled.get(action, True) else None
+        if action not in SOMETIMES or action in self._room.possible:
+            return True
+        return True if action == "interrupt" and self.asks_cancel else None
 
     @on(Composer.Sent)
     def send(self, event: Composer.Sent) -> None:
@@ -123,14 +120,22 @@ class HarnessApp(App[None]):
             self._enter(room)
         room.has_words = True
         self._show_room()
-        message_id = self._unsent.pop(event.text, None) or new_id()
-        self._post(Outgoing(room, event.text, message_id))
+        self._post(self._outbox.write(room, event.text))
+
+    @on(OptionList.OptionSelected, "#completions")
+    def complete_command(self, event: OptionList.OptionSelected) -> None:
+        """Write a command out that was clicked."""
+        composer = self.query_one(Composer)
+        composer.complete(event.option_id or "")
+        composer.focus()
 
     @on(TextArea.Changed)
-    def forget_question(self) -> None:
-        """Writing on answers the question with no."""
+    def note_writing(self, event: TextArea.Changed) -> None:
+        """Take writing on as a no to the question; a slash, as the wish to see the commands."""
         if self.asks_cancel:
             self._tell("")
+        if event.text_area.text == "/":
+            self._load_commands(refresh=True)  # it may be another harness by now, with other plugins
 
     def action_complete(self) -> None:
         """End the task as done."""
@@ -165,6 +170,22 @@ class HarnessApp(App[None]):
         if chosen is not None and not (self._room.view and self._room.view.task_id == chosen):
             self._open(chosen)
 
+    @work(group="pick")
+    async def action_sub_task(self) -> None:
+        """Open the sub-task, or let the person choose one of several."""
+        children = self._room.sub_tasks
+        if not children:
+            return
+        [first, *others] = children
+        chosen = await self.push_screen_wait(SubTaskPicker(self._client, children)) if others else first.task_id
+        if chosen is not None:
+            self._open(chosen)
+
+    def action_parent(self) -> None:
+        """Go back to the task that this one is a part of."""
+        if self._room.parent is not None:
+            self._open(self._room.parent)
+
     def _open(self, task_id: str) -> None:
         """Go to a task."""
         self._tell("")
@@ -185,38 +206,29 @@ class HarnessApp(App[None]):
         except HarnessError as error:
             self._tell(str(error))
 
+    @work(exclusive=True, group="commands")
+    async def _load_commands(self, *, refresh: bool) -> None:
+        try:
+            offers = await self._client.commands(refresh=refresh)
+        except HarnessError:
+            return  # those that are known stay on offer; what is sent tells whether the harness is there
+        completions = self.query_one(Completions)
+        completions.offer(offers)
+        completions.narrow(self.query_one(Composer).text)
+
     @work(group="deliver")
     async def _deliver_all(self) -> None:
-        while True:
-            outgoing = await self._outbox.get()
-            try:
-                await self._deliver(outgoing)
-            except HarnessError as error:
-                await self._return(outgoing, error)
+        await self._outbox.deliver_all(self)
 
-    async def _deliver(self, outgoing: Outgoing) -> None:
-        """Send a message and wait until the harness has it; what follows is watched."""
-        room = outgoing.room
-        task_id = room.view.task_id if room.view else None
-        events = self._client.stream(
-            outgoing.text, task_id=task_id, context_id=room.context_id, message_id=outgoing.message_id
-        )
-        is_handed_over = False
-        try:
-            async for event in events:
-                await self._see(room, event, is_watched=task_id is not None)
-                if _is_receipt(event, outgoing.message_id):
-                    break
-            if task_id is None and room.view and room is self._room:
-                # The stream of a first message goes on as the room's: pieces of the reply are never repeated.
-                is_handed_over = True
-                self._watch(room, room.view.task_id, events)
-        finally:
-            if not is_handed_over:
-                await events.aclose()
+    def take_over(self, room: Room, events: AsyncGenerator[TaskEvent]) -> bool:
+        """Watch a task on the stream of its first message (`outbox.Sender`)."""
+        if room.view is None or room is not self._room:
+            return False
+        self._watch(room, room.view.task_id, events)
+        return True
 
-    async def _return(self, outgoing: Outgoing, error: HarnessError) -> None:
-        self._unsent[outgoing.text] = outgoing.message_id
+    async def take_back(self, outgoing: Outgoing, error: HarnessError) -> None:
+        """Return a message to the composer (`outbox.Sender`)."""
         if outgoing.room is self._room:
             async with self._drawing:
                 await self.query_one(Conversation).take_back(outgoing.message_id)
@@ -232,7 +244,7 @@ class HarnessApp(App[None]):
                 await self._watch_turn(room, begun)
             async with aclosing(self._client.follow(task_id, room.cursor)) as events:
                 async for event in events:
-                    await self._see(room, event)
+                    await self.see(room, event)
         except HarnessError as error:
             self._tell(str(error))
 
@@ -240,11 +252,11 @@ class HarnessApp(App[None]):
         async with aclosing(begun) as events:
             try:
                 async for event in events:
-                    await self._see(room, event)
+                    await self.see(room, event)
             except HarnessError:
                 return  # following the task tells whether it can be reached
 
-    async def _see(self, room: Room, event: TaskEvent, *, is_watched: bool = False) -> None:
+    async def see(self, room: Room, event: TaskEvent, *, is_watched: bool = False) -> None:
         """Take an event in and show it, unless the room is not open or its own stream shows it."""
         if isinstance(event, Reconnecting | Connected):
             self.query_one(StatusLine).show_link(event.reason if isinstance(event, Reconnecting) else "")
@@ -266,8 +278,8 @@ class HarnessApp(App[None]):
         elif isinstance(event, Received):
             await conversation.add(event.message, QUEUED if event.received_as == "queued" else "")
         elif isinstance(event, Replied):
-            await conversation.add(event.message)
-        if isinstance(event, Changed) and event.in_reply_to:
+            await conversation.add(event.message, is_refusal=bool(event.refused))
+        if isinstance(event, Changed) and event.ends_turn:
             await conversation.cut()
         conversation.note_all(room.queued)
 
@@ -291,11 +303,12 @@ class HarnessApp(App[None]):
             if outgoing.room is self._room:
                 message = MessageView(outgoing.message_id, "user", outgoing.text)
                 await self.query_one(Conversation).add(message, SENDING)
-            self._outbox.put_nowait(outgoing)
+            self._outbox.post(outgoing)
 
     def _show_room(self) -> None:
-        self.phase = self._room.state
+        self.possible = self._room.possible
         self.query_one(StatusLine).show(self._room)
+        self.query_one(Family).show(self._room)
         self.query_one("#welcome").display = not self._room.has_words
         self.query_one(Composer).placeholder = ENDED if self._room.has_ended else "Message"
 
@@ -324,11 +337,3 @@ async def run_tui(address: Address, participant: str, task_id: str | None = None
         app = HarnessApp(client, task_id)
         with ending_by_signal(app.exit):
             await app.run_async()
-
-
-def _is_receipt(event: TaskEvent, message_id: str) -> bool:
-    if isinstance(event, TaskShown):
-        return any(message.message_id == message_id for message in event.view.messages)
-    if isinstance(event, Received):
-        return event.message.message_id == message_id
-    return isinstance(event, Changed) and message_id in event.in_reply_to

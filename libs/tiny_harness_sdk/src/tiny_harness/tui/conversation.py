@@ -1,36 +1,15 @@
-"""The messages of a task: a person's in a soft box, the agent's as Markdown, streamed."""
+"""The messages of a task: a person's in a soft box, the agent's as Markdown, streamed, the harness's own apart."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Markdown, Static
+from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownStream
 
 from tiny_harness.client import DeltaText, MessageView, TaskView
 from tiny_harness.tui.printable import printable
-
-SENDING: Final = "sending …"
-QUEUED: Final = "queued"
-
-
-class Words(Static):
-    """A person's words, with a note such as `queued` below them."""
-
-    def __init__(self, text: str, note: str = "") -> None:
-        super().__init__(markup=False, classes="words")
-        self._text = printable(text)
-        self.note(note)
-
-    def note(self, note: str) -> None:
-        """Set the note; none if empty."""
-        self.note_text = note
-        parts = [Content(self._text)]
-        if note:
-            parts.append(Content.styled(f"\n{note}", "dim italic"))
-        self.update(Content.assemble(*parts))
+from tiny_harness.tui.words import QUEUED, SENDING, HarnessWords, Words
 
 
 @dataclass
@@ -72,14 +51,20 @@ class Conversation(VerticalScroll):
         for message in view.messages:
             await self.add(message)
 
-    async def add(self, message: MessageView, note: str = "") -> None:
-        """Show a message, or change the note of one that is shown."""
+    async def add(self, message: MessageView, note: str = "", *, is_refusal: bool = False) -> None:
+        """Show a message, or change the note of one that is shown.
+
+        Args:
+            message: The message.
+            note: What to say below a person's.
+            is_refusal: Whether it is a policy that speaks, not the agent.
+        """
         shown = self._shown.get(message.message_id)
         if isinstance(shown, Words):
             if note != SENDING:  # news of it may be faster than its echo
                 shown.note(note)
         elif shown is None and message.text and not await self._finish_draft(message):
-            self._shown[message.message_id] = widget = _widget(message, note)
+            self._shown[message.message_id] = widget = _widget(message, note, is_refusal=is_refusal)
             await self._mount(widget)
 
     async def take_back(self, message_id: str) -> None:
@@ -143,7 +128,9 @@ class Conversation(VerticalScroll):
         await self.mount(widget, before=sending)
 
 
-def _widget(message: MessageView, note: str) -> Widget:
+def _widget(message: MessageView, note: str, *, is_refusal: bool) -> Widget:
     if message.role == "user":
         return Words(message.text, note)
+    if message.command or is_refusal:
+        return HarnessWords(message.text, message.command)
     return Markdown(printable(message.text), classes="agent", open_links=False)

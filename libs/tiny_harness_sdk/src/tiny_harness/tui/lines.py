@@ -10,17 +10,19 @@ from tiny_harness.tui.room import Room
 
 
 class StatusLine(Horizontal):
-    """Name, state in words, connection."""
+    """Name, chosen model and effort, state in words, connection."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the three."""
+        """Lay out the four."""
         yield Static(id="name", markup=False)
+        yield Static(id="chosen", markup=False)
         yield Static(id="state", markup=False)
         yield Static(id="link", markup=False)
 
     def show(self, room: Room) -> None:
-        """Show a room's name and state."""
+        """Show a room's name, what was chosen for it, and its state."""
         self.query_one("#name", Static).update(Content(room.name))
+        self.query_one("#chosen", Static).update(Content(room.chosen))
         self.query_one("#state", Static).update(Content(f"{_MARK[_mood(room)]} {room.words}"))
         self.set_classes(_mood(room))
 

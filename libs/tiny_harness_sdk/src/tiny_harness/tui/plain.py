@@ -19,7 +19,7 @@ async def run_plain(
     """Hold a conversation line by line until the input ends.
 
     Returns:
-        0, or 1 if a message could not be sent or was refused.
+        0, or 1 if a message could not be sent or was refused, or a command was refused or failed.
 
     Raises:
         ConnectionLost: Nothing answers at the address.
@@ -77,7 +77,10 @@ class Lines:
             self._print(f"error: {printable(str(error))}")
             return
         self._task = result.task
-        if result.reply:
+        if result.is_refused or (result.command and result.command.outcome != "done"):
+            self._failures += 1
+            self._print(f"error: {printable(result.reply)}")
+        elif result.reply:
             self._print(printable(result.reply))
         if result.task.sub_state != AWAITING_NEXT_MESSAGE:
             self._print(f"[{describe(result.task.state, result.task.sub_state)}]")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from tiny_harness.client import Changed, Received, TaskEvent, TaskShown, TaskView, fold
+from tiny_harness.ext.task import SubTask
 from tiny_harness.states import TaskState, describe
 from tiny_harness.tui.printable import one_line
 
@@ -31,7 +32,7 @@ class Room:
             self.cursor = event.seq
         if isinstance(event, Received) and event.received_as == "queued":
             self.queued.add(event.message.message_id)
-        elif isinstance(event, Changed) and event.in_reply_to:
+        elif isinstance(event, Changed) and event.ends_turn:
             self.queued.clear()  # the next turn reads all that waited; an ended task reads none
 
     @property
@@ -55,6 +56,29 @@ class Room:
         return self.state is not None and self.state.is_terminal
 
     @property
+    def parent(self) -> str | None:
+        """The task that this one is a part of."""
+        return next(iter(self.view.parent_tasks), None) if self.view else None
+
+    @property
+    def sub_tasks(self) -> tuple[SubTask, ...]:
+        """The parts that this harness has."""
+        return tuple(child for child in self.view.sub_tasks if child.agent is None) if self.view else ()
+
+    @property
+    def possible(self) -> frozenset[str]:
+        """The actions that make sense now, of those that do not always."""
+        holds = {
+            "complete": self.is_open,
+            "cancel": self.is_open,
+            "interrupt": self.is_busy,
+            "new": self.view is not None,
+            "sub_task": bool(self.sub_tasks),
+            "parent": self.parent is not None,
+        }
+        return frozenset(action for action, is_possible in holds.items() if is_possible)
+
+    @property
     def name(self) -> str:
         """What to call it on one line."""
         return title(self.view) if self.view else "New conversation"
@@ -63,6 +87,11 @@ class Room:
     def words(self) -> str:
         """State and sub-state in words."""
         return describe(self.view.state, self.view.sub_state) if self.view else "Not started"
+
+    @property
+    def chosen(self) -> str:
+        """Model and effort, where they were chosen for this task."""
+        return " · ".join(one_line(word) for word in (self.view.model, self.view.effort) if word) if self.view else ""
 
 
 def title(view: TaskView) -> str:

@@ -1,4 +1,4 @@
-"""The model step: read the conversation, ask the model, record its answer. One activity."""
+"""The model step: read the conversation, ask hooks and the model, record the answer. One activity."""
 
 import asyncio
 import logging
@@ -7,15 +7,18 @@ from typing import Final
 from temporalio import activity
 
 from tiny_harness.bus import Bus
+from tiny_harness.contracts import Usage
 from tiny_harness.errors import ModelError, Unavailable
-from tiny_harness.settings import Settings
 from tiny_harness.store import Store
+from tiny_harness_engine.activities.asking import Asking
 from tiny_harness_engine.activities.beat import beating
 from tiny_harness_engine.activities.deltas import DeltaSender
+from tiny_harness_engine.activities.gate import Gate
 from tiny_harness_engine.calls import STEP, StepAnswer, StepRequest
-from tiny_harness_engine.core.transcript import read_transcript
-from tiny_harness_engine.models import ModelProvider, ModelRequest
+from tiny_harness_engine.core.lifecycle import TurnReport
+from tiny_harness_engine.core.transcript import Conversation, read_conversation
 from tiny_harness_engine.records import StepRecord, reply_id
+from tiny_harness_engine.subject import Subject, subject_of
 
 MAX_EVENTS: Final = 400
 """Events that the window is made of at most; keeps a step's cost independent of a conversation's age."""
@@ -27,26 +30,68 @@ log = logging.getLogger(__name__)
 
 
 class StepActivity:
-    """`step`, bound to a store, a bus and a model."""
+    """`step`, bound to a store, a bus, hooks and a model."""
 
-    def __init__(self, settings: Settings, store: Store, bus: Bus, model: ModelProvider) -> None:
-        self._settings = settings
+    def __init__(self, store: Store, bus: Bus, gate: Gate, asking: Asking) -> None:
         self._store = store
         self._bus = bus
-        self._model = model
+        self._gate = gate
+        self._asking = asking
 
     @activity.defn(name=STEP)
     async def step(self, request: StepRequest) -> StepAnswer:
         """Make sure that the step's answer is in the store; a recorded one is not asked for again."""
         async with beating():
-            if await self._store.step(request.task_id, request.turn, request.step) is not None:
-                return StepAnswer()
+            recorded = await self._store.step(request.task_id, request.turn, request.step)
+            if recorded is not None:
+                record = StepRecord.model_validate_json(recorded)
+                return StepAnswer(report=TurnReport(usage=_usage(record), refused=record.refused))
             try:
-                record = await self._ask(request)
+                return await self._work(request)
             except ModelError as error:
                 return StepAnswer(failure=str(error), is_transient=error.transient)
+
+    async def _work(self, request: StepRequest) -> StepAnswer:
+        task = await self._store.task(request.task_id)
+        if task is None:
+            raise ModelError("its task is gone")
+        subject = subject_of(task)
+        rejected = await self._gate.rejection(subject)
+        if rejected is not None:
+            return StepAnswer(rejected=rejected)
+        events = await self._store.words(request.task_id, MAX_EVENTS)
+        conversation = read_conversation(events, [message.message_id for message in request.reading])
+        senders = {message.message_id: message.sender for message in request.reading}
+        gates, verdicts = await self._gate.messages(subject, conversation, senders)
+        refusals = conversation.refusals(gates)
+        report = TurnReport(refused=tuple(refusals), verdicts=verdicts)
+        if refusals and len(refusals) == len(conversation.asked):
+            text = "Refused: " + "; ".join(dict.fromkeys(refusals.values()))
+            record = StepRecord(message_id=_reply_id(request), text=text, refused=report.refused, calls=0)
             await self._record(request, record)
-            return StepAnswer()
+            return StepAnswer(report=report)
+        return await self._answer(request, subject, conversation.gated(gates), report)
+
+    async def _answer(
+        self, request: StepRequest, subject: Subject, conversation: Conversation, report: TurnReport
+    ) -> StepAnswer:
+        deltas = DeltaSender(self._bus, request)
+        try:
+            asked = await self._asking.ask(request, subject, conversation, deltas.add)
+        finally:
+            deltas.close()
+        report = report.model_copy(update={"verdicts": (*report.verdicts, *asked.verdicts)})
+        if asked.output is None:
+            return StepAnswer(failure=asked.refusal or "", report=report)
+        record = StepRecord(
+            message_id=_reply_id(request),
+            text=asked.output.text,
+            input_tokens=asked.output.input_tokens,
+            output_tokens=asked.output.output_tokens,
+            refused=report.refused,
+        )
+        await self._record(request, record)
+        return StepAnswer(report=report.model_copy(update={"usage": _usage(record)}))
 
     async def _record(self, request: StepRequest, record: StepRecord) -> None:
         """Keep an answer that was paid for, also if the store needs a while to take it."""
@@ -61,23 +106,10 @@ class StepActivity:
                 return
         await self._store.save_step(request.task_id, request.turn, request.step, text)
 
-    async def _ask(self, request: StepRequest) -> StepRecord:
-        events = await self._store.words(request.task_id, MAX_EVENTS)
-        reading = [message.message_id for message in request.reading]
-        messages = read_transcript(events, reading, self._settings.openai.context_window_tokens)
-        deltas = DeltaSender(self._bus, request)
-        asked = ModelRequest(request.turn, request.step, request.attempt, messages, self._settings.openai.effort)
-        try:
-            reply = await self._model.reply(asked, deltas.add)
-        finally:
-            deltas.close()
-        if not reply.text.strip() and reply.tool_calls:
-            raise ModelError(f"it asked for the tool {reply.tool_calls[0].name!r}, and there are no tools yet")
-        if not reply.text.strip():
-            raise ModelError("it answered without a word", transient=True)
-        return StepRecord(
-            message_id=reply_id(request.task_id, request.turn, request.step),
-            text=reply.text,
-            input_tokens=reply.usage.input_tokens,
-            output_tokens=reply.usage.output_tokens,
-        )
+
+def _reply_id(request: StepRequest) -> str:
+    return reply_id(request.task_id, request.turn, request.step)
+
+
+def _usage(record: StepRecord) -> Usage:
+    return Usage(calls=record.calls, input_tokens=record.input_tokens, output_tokens=record.output_tokens)

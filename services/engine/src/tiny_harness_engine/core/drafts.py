@@ -1,9 +1,13 @@
 """Events before they have a number and a time: what the state machine decides and a commit writes."""
 
+from typing import Any
+
 from tiny_harness.contracts import Model, TaskSnapshot
+from tiny_harness.effects import CommandOutcome
 from tiny_harness.envelope import TaskPatch
 from tiny_harness.events import EventKind
 from tiny_harness.ext.stream import ReceivedAs
+from tiny_harness.hooks.verdict import Verdict
 from tiny_harness.states import TaskState
 
 
@@ -25,6 +29,14 @@ class Draft(Model):
     """The step of `turn` whose recorded words it carries."""
     words: str | None = None
     """The harness's own words, such as why a turn failed."""
+    data: dict[str, Any] | None = None
+    """The same for programs, beside the words."""
+    command: str | None = None
+    """The command that it replies to."""
+    outcome: CommandOutcome | None = None
+    """What became of that command."""
+    refused: tuple[str, ...] = ()
+    """Ids of messages that a policy refused after they had been received."""
 
 
 class Decision(Model):
@@ -38,3 +50,5 @@ class Decision(Model):
     """Of a message: SHA-256 of its parts."""
     received_as: ReceivedAs = "control"
     turn: int | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    """What hooks said on the way, kept with the commit."""

@@ -6,23 +6,34 @@ is stored or carried out.
 
 from typing import Final
 
-from tiny_harness.contracts import Delivery, Input, TaskSnapshot
+from tiny_harness.contracts import ChildChanged, Delivery, Input, Model, TaskSnapshot, Usage
 from tiny_harness.envelope import TaskPatch
 from tiny_harness.errors import InvalidInput, QueueFull, TaskEnded, TaskNotFound
 from tiny_harness.ext.task import AGENT_ID, Participant
+from tiny_harness.hooks.verdict import Verdict
 from tiny_harness.intake import Intake, authorise, fingerprint
 from tiny_harness.states import AWAITING_NEXT_MESSAGE, TaskState
 from tiny_harness_engine.core.drafts import Decision, Draft
+from tiny_harness_engine.core.effects import MAX_PARTICIPANTS, add_people
 
 MAX_MAILBOX: Final = 100
 """Messages that may wait for a running turn."""
 
-MAX_PARTICIPANTS: Final = 200
-"""People in roles on one task: they travel with every commit."""
+
+class TurnReport(Model):
+    """What a turn's step tells beside its words."""
+
+    usage: Usage = Usage()
+    refused: tuple[str, ...] = ()
+    """Ids of messages that a policy refused."""
+    verdicts: tuple[Verdict, ...] = ()
 
 
-def open_task(task_id: str, delivery: Delivery, intake: Intake) -> Decision:
-    """Start a task with its first message. A message without words starts a parked conversation.
+NO_REPORT: Final = TurnReport()
+
+
+def open_task(task_id: str, delivery: Delivery, intake: Intake, *, is_command: bool = False) -> Decision:
+    """Start a task with its first message. A command, or a message without words, starts a parked conversation.
 
     Raises:
         TaskNotFound: The message does not start a task, or is a control.
@@ -41,8 +52,10 @@ def open_task(task_id: str, delivery: Delivery, intake: Intake) -> Decision:
         state=TaskState.INPUT_REQUIRED,
         participants=_with_people(people, intake.patch),
     )
-    if intake.kind == "message":
-        decision = _begin_turn(empty, (Input(seq=1, message_id=intake.message_id),))
+    if is_command:
+        decision = Decision(snapshot=_parked(empty), received_as="command")
+    elif intake.kind == "message":
+        decision = _begin_turn(empty, (Input(seq=1, message_id=intake.message_id, sender=delivery.sender),))
     else:
         decision = Decision(snapshot=_parked(empty))
     draft = Draft(
@@ -57,8 +70,10 @@ def open_task(task_id: str, delivery: Delivery, intake: Intake) -> Decision:
     return _with(decision, draft, delivery, intake)
 
 
-def accept(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake) -> Decision:
+def accept(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake, *, is_command: bool = False) -> Decision:
     """Take a message to an open task: it starts a turn, waits for the running one, or acts on the task.
+
+    A command is only recorded: `core.commands` answers it.
 
     Raises:
         TaskNotFound, RoleNotPermitted: See `intake.authorise`.
@@ -71,10 +86,13 @@ def accept(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake) -> Decisi
     if intake.kind == "control":
         return _control(snapshot, delivery, intake)
     joined = snapshot.model_copy(update={"participants": _with_people(snapshot.participants, intake.patch)})
-    if intake.kind == "data":
+    if is_command:
+        decision = Decision(snapshot=joined, received_as="command")
+    elif intake.kind == "data":
         decision = Decision(snapshot=joined)
     else:
-        decision = _take_words(joined, Input(seq=snapshot.head + 1, message_id=intake.message_id))
+        message = Input(seq=snapshot.head + 1, message_id=intake.message_id, sender=delivery.sender)
+        decision = _take_words(joined, message)
     draft = Draft(
         kind="input" if intake.kind == "message" else "state",
         state=decision.snapshot.state,
@@ -87,20 +105,51 @@ def accept(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake) -> Decisi
     return _with(decision, draft, delivery, intake)
 
 
-def end_turn(snapshot: TaskSnapshot, turn: int, step: int) -> Decision | None:
+def end_turn(snapshot: TaskSnapshot, turn: int, step: int, report: TurnReport = NO_REPORT) -> Decision | None:
     """End a turn with the words that its step recorded; `None` if that turn is over already."""
     if not _is_current(snapshot, turn, step):
         return None
     done = TaskState.COMPLETED if snapshot.lifecycle == "delegated" else TaskState.INPUT_REQUIRED
-    return _close_turn(snapshot, done, Draft(kind="reply", state=done, turn=turn, step=step))
+    return _report(_close_turn(snapshot, done, Draft(kind="reply", state=done, turn=turn, step=step)), report)
 
 
-def fail_turn(snapshot: TaskSnapshot, turn: int, step: int, reason: str) -> Decision | None:
+def fail_turn(
+    snapshot: TaskSnapshot, turn: int, step: int, reason: str, report: TurnReport = NO_REPORT
+) -> Decision | None:
     """End a turn that failed for good: a conversation parks with the reason, a delegated task has FAILED."""
     if not _is_current(snapshot, turn, step):
         return None
     done = TaskState.FAILED if snapshot.lifecycle == "delegated" else TaskState.INPUT_REQUIRED
-    return _close_turn(snapshot, done, Draft(kind="reply", state=done, turn=turn, words=reason))
+    return _report(_close_turn(snapshot, done, Draft(kind="reply", state=done, turn=turn, words=reason)), report)
+
+
+def reject(snapshot: TaskSnapshot, reason: str, verdicts: tuple[Verdict, ...] = ()) -> Decision | None:
+    """End a task that a policy did not let start; `None` if it has ended already."""
+    if snapshot.state.is_terminal:
+        return None
+    decision = _end(snapshot, TaskState.REJECTED)
+    draft = decision.drafts[0].model_copy(update={"kind": "reply", "words": reason})
+    return decision.model_copy(update={"drafts": (draft,), "verdicts": verdicts})
+
+
+def cut_turn(snapshot: TaskSnapshot) -> Decision | None:
+    """Stop the running turn and park, or go on with the messages that wait; `None` if no turn runs."""
+    if not is_running(snapshot):
+        return None
+    cut = Draft(kind="state", state=TaskState.INPUT_REQUIRED, turn=snapshot.turn)
+    return _close_turn(snapshot, TaskState.INPUT_REQUIRED, cut)
+
+
+def child_changed(snapshot: TaskSnapshot, change: ChildChanged) -> Decision | None:
+    """Note what became of a sub-task; `None` if that is known, or the task has ended."""
+    row = next((child for child in snapshot.children if child.task_id == change.task_id), None)
+    if snapshot.state.is_terminal or row is None or row.seq >= change.seq:
+        return None
+    noted = row.model_copy(update={"seq": change.seq, "state": change.state, "sub_state": change.sub_state})
+    children = tuple(noted if child is row else child for child in snapshot.children)
+    after = snapshot.model_copy(update={"children": children})
+    draft = Draft(kind="state", state=after.state, sub_state=after.sub_state, tells_task=True)
+    return Decision(snapshot=after, drafts=(draft,))
 
 
 def cancel(snapshot: TaskSnapshot) -> Decision | None:
@@ -116,11 +165,11 @@ def is_running(snapshot: TaskSnapshot) -> bool:
 def _control(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake) -> Decision:
     if intake.control == "complete":
         decision = _end(snapshot, TaskState.COMPLETED)
-    elif is_running(snapshot):
-        cut = Draft(kind="state", state=TaskState.INPUT_REQUIRED, turn=snapshot.turn)
-        decision = _close_turn(snapshot, TaskState.INPUT_REQUIRED, cut)
     else:
-        return Decision(snapshot=snapshot)
+        cut = cut_turn(snapshot)
+        if cut is None:
+            return Decision(snapshot=snapshot)
+        decision = cut
     draft = decision.drafts[0].model_copy(update={"received": delivery.message, "received_as": "control"})
     digest = fingerprint(delivery.sender.id, intake)
     return decision.model_copy(update={"drafts": (draft,), "digest": digest, "received_as": "control"})
@@ -162,11 +211,17 @@ def _close_turn(snapshot: TaskSnapshot, done: TaskState, draft: Draft) -> Decisi
     return Decision(snapshot=after, drafts=(told,), turn=draft.turn)
 
 
+def _report(decision: Decision, report: TurnReport) -> Decision:
+    draft = decision.drafts[0].model_copy(update={"refused": report.refused})
+    used = decision.snapshot.model_copy(update={"usage": decision.snapshot.usage.plus(report.usage)})
+    return decision.model_copy(update={"snapshot": used, "drafts": (draft,), "verdicts": report.verdicts})
+
+
 def _end(snapshot: TaskSnapshot, state: TaskState) -> Decision:
     """End the task from outside: a running turn is cut, messages that wait stay unread in its history."""
     cut = tuple(message.message_id for message in snapshot.reading)
     turn = snapshot.turn if cut else None
-    after = snapshot.model_copy(update={"state": state, "sub_state": None, "step": 0, "reading": ()})
+    after = snapshot.model_copy(update={"state": state, "sub_state": None, "step": 0, "reading": (), "commands": ()})
     return Decision(snapshot=after, drafts=(Draft(kind="state", state=state, turn=turn, in_reply_to=cut),), turn=turn)
 
 
@@ -179,12 +234,10 @@ def _parked(snapshot: TaskSnapshot) -> TaskSnapshot:
 
 
 def _with_people(people: tuple[Participant, ...], patch: TaskPatch | None) -> tuple[Participant, ...]:
-    everyone = {(person.id, person.role): person for person in people}
-    for person in patch.participants or () if patch else ():
-        everyone.setdefault((person.id, person.role), person)
+    everyone = add_people(people, patch.participants or () if patch else ())
     if len(everyone) > MAX_PARTICIPANTS:
         raise InvalidInput("invalid_envelope", "payload.participants", f"a task may have {MAX_PARTICIPANTS}")
-    return tuple(everyone.values())
+    return everyone
 
 
 def _with(decision: Decision, draft: Draft, delivery: Delivery, intake: Intake) -> Decision:

@@ -5,8 +5,9 @@ from datetime import datetime
 from typing import Any
 
 from tiny_harness.contracts import TaskSnapshot
-from tiny_harness.ext import status, stream, task
-from tiny_harness.ext.task import TaskData, TaskText
+from tiny_harness.ext import commands, status, stream, task
+from tiny_harness.ext.task import TaskText
+from tiny_harness.task_data import task_data
 from tiny_harness_engine.core.drafts import Draft
 
 Json = dict[str, Any]
@@ -32,7 +33,8 @@ def render(draft: Draft, snapshot: TaskSnapshot, text: TaskText, message: Json |
         metadata[task.KEY] = task_data(snapshot, text)
     if draft.kind == "task":
         ids = {"id": snapshot.task_id, "contextId": snapshot.context_id}
-        return _dump({"task": {**ids, "status": body, "history": [received], "metadata": metadata}})
+        history = [] if received is None else [received]
+        return _dump({"task": {**ids, "status": body, "history": history, "metadata": metadata}})
     if received is not None:
         metadata[stream.KEY]["received"] = received
     ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
@@ -57,10 +59,14 @@ def agent_message(snapshot: TaskSnapshot, message_id: str, text: str) -> Json:
     }
 
 
-def task_data(snapshot: TaskSnapshot, text: TaskText) -> Json:
-    """Make the `task` extension's data."""
-    data = TaskData(**text.model_dump(), participants=snapshot.participants, lifecycle=snapshot.lifecycle)
-    return data.model_dump(mode="json", exclude_none=True)
+def own_message(snapshot: TaskSnapshot, message_id: str, draft: Draft) -> Json:
+    """Make a message of the harness's own; a command's reply says so itself, for it outlives its event in histories."""
+    message = agent_message(snapshot, message_id, draft.words or "")
+    if draft.data is not None:
+        message["parts"].append({"data": draft.data, "mediaType": "application/json"})
+    if draft.command is not None:
+        message["metadata"] = {commands.KEY: _command(draft)}
+    return message
 
 
 def timestamp(at: datetime) -> str:
@@ -76,10 +82,18 @@ def _metadata(draft: Draft, seq: int) -> Json:
         data["received_as"] = draft.received_as
     if draft.in_reply_to:
         data["in_reply_to"] = list(draft.in_reply_to)
+    if draft.refused:
+        data["refused"] = list(draft.refused)
     metadata: Json = {stream.KEY: data}
+    if draft.command is not None:
+        metadata[commands.KEY] = _command(draft)
     if draft.sub_state is not None:
         metadata[status.KEY] = {"sub_state": draft.sub_state}
     return metadata
+
+
+def _command(draft: Draft) -> Json:
+    return {"name": draft.command, "outcome": draft.outcome}
 
 
 def _dump(payload: Json) -> str:

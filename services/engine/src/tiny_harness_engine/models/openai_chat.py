@@ -66,7 +66,7 @@ class _Call:
 def body(settings: OpenAISettings, request: ModelRequest) -> dict[str, Any]:
     """Write the body of a request."""
     content: dict[str, Any] = {
-        "model": settings.model,
+        "model": request.model or settings.model,
         "messages": [{"role": message.role, "content": message.text} for message in request.messages],
         "stream": True,
         "stream_options": {"include_usage": True},

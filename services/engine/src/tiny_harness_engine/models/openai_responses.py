@@ -75,7 +75,7 @@ class Ended(Seen):
 def body(settings: OpenAISettings, request: ModelRequest) -> dict[str, Any]:
     """Write the body of a request."""
     content: dict[str, Any] = {
-        "model": settings.model,
+        "model": request.model or settings.model,
         "input": [{"role": message.role, "content": message.text} for message in request.messages],
         "stream": True,
     }

@@ -28,6 +28,8 @@ class ModelRequest:
     messages: Sequence[ModelMessage]
     """The window, oldest first; ends with the messages to answer."""
     effort: Effort | None = None
+    model: str | None = None
+    """The model that the task chose; `None`: the configured one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,3 @@
+"""Names that must not be said. `hooks.py` imports them from beside itself."""
+
+CODENAMES = frozenset({"project falcon", "project heron"})

@@ -1,0 +1,87 @@
+"""Serves an executor app on a TCP port, with signals left to whoever owns the process."""
+
+import socket
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+import uvicorn
+
+from tiny_harness.background import in_background
+from tiny_harness.errors import ConfigError
+from tiny_harness.executors.app import ExecutorApp
+from tiny_harness.hooks.delivery import is_loopback
+from tiny_harness.web_server import bind_tcp
+
+DEFAULT_BIND: Final = "127.0.0.1:8090"
+DRAIN_TIMEOUT_S: Final = 12
+"""How long calls in flight may take when the server stops: a little more than any executor has."""
+MAX_CONNECTIONS: Final = 512
+"""Beyond, callers get 503."""
+KEEP_ALIVE_S: Final = 75
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+    def ask_to_stop(self) -> None:
+        self.should_exit = True
+
+
+@asynccontextmanager
+async def serving_executors(
+    app: ExecutorApp, bind: str = DEFAULT_BIND, *, unsigned: bool = False
+) -> AsyncGenerator[str]:
+    """Serve an app while the block runs.
+
+    Args:
+        app: What to serve.
+        bind: `HOST:PORT`; port 0 picks a free one.
+        unsigned: Take unsigned calls; on loopback only.
+
+    Yields:
+        The address for JSON-RPC, such as `http://127.0.0.1:8090/rpc`.
+
+    Raises:
+        ConfigError: The address cannot be used, no key has a secret, or unsigned calls could come from elsewhere.
+    """
+    host, port = _split(bind)
+    if unsigned and not is_loopback(host):
+        raise ConfigError(f"--unsigned is for loopback only, and {bind} is none")
+    site = app.asgi(unsigned=unsigned)
+    try:
+        tcp = bind_tcp(host, port)
+    except ConfigError as error:
+        raise ConfigError(error.reason, key="--bind") from error
+    with tcp:
+        server = _Server(_config(site))
+        shown = f"[{host}]" if ":" in host else host
+        async with site.router.lifespan_context(site):
+            tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else an answer in two parts takes 40 ms
+            tcp.listen()  # from here on callers are heard; the server takes them in a moment
+            async with in_background(server.serve([tcp]), server.ask_to_stop):
+                yield f"http://{shown}:{tcp.getsockname()[1]}/rpc"
+
+
+def _split(bind: str) -> tuple[str, int]:
+    host, _, port = bind.rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdecimal() or not port.isascii() or int(port) > 65535:
+        raise ConfigError(f"{bind!r} is no HOST:PORT", key="--bind")
+    return host, int(port)
+
+
+def _config(site: object) -> uvicorn.Config:
+    return uvicorn.Config(
+        site,  # pyright: ignore[reportArgumentType] - its type of an ASGI app is narrower than Starlette's
+        lifespan="off",  # run above: what goes wrong in it is raised there
+        log_config=None,
+        access_log=False,
+        ws="none",
+        server_header=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=DRAIN_TIMEOUT_S,
+    )

@@ -1,0 +1,189 @@
+"""What executors are shown: one typed context per operation, a flat JSON document on the wire (R6a.1).
+
+A context never holds what its reader has no use for. Everything in it that a participant or a model wrote is data.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tiny_harness.effects import CommandResult
+from tiny_harness.ext.commands import CommandOffer
+from tiny_harness.ext.task import Lifecycle, Participant, ParticipantKind, Role
+
+Phase = Literal["pre", "in", "post"]
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class SubTaskRef(_Document):
+    """A child of the task."""
+
+    task_id: str
+    state: str
+    """Its A2A state, such as `TASK_STATE_WORKING`."""
+    sub_state: str | None = None
+
+
+class TaskRef(_Document):
+    """The task that an operation belongs to, as it is at that moment."""
+
+    task_id: str
+    context_id: str
+    name: str | None = None
+    goal: str | None = None
+    state: str
+    """Its A2A state, such as `TASK_STATE_INPUT_REQUIRED`."""
+    sub_state: str | None = None
+    lifecycle: Lifecycle = "conversation"
+    model: str | None = None
+    """The model chosen for it, if one was."""
+    effort: str | None = None
+    """The effort chosen for it, if one was."""
+    parent_tasks: tuple[str, ...] = ()
+    sub_tasks: tuple[SubTaskRef, ...] = ()
+    plan_done: int = 0
+    """Steps of the plan that are done."""
+    plan_total: int = 0
+    usage: dict[str, Any] = Field(default_factory=dict)
+    """Model calls and tokens so far."""
+
+
+class SenderRef(_Document):
+    """Whoever asked for the operation."""
+
+    id: str
+    kind: ParticipantKind = "human"
+    role: Role | None = None
+    """The strongest role on the task; `None` before there is one."""
+
+
+class HookContext(_Document):
+    """What every context has."""
+
+    operation: str
+    phase: Phase
+    task: TaskRef
+    participants: tuple[Participant, ...] = ()
+    sender: SenderRef | None = None
+    correlation_id: str
+    """Names the operation in our logs, and in what its participants are told of a failure."""
+    delivery_id: str = ""
+    """Names this call; the same on a retry of it."""
+    attempt: int = 1
+
+
+class RequestContext(HookContext):
+    """`request.received`: a participant's words, before the harness takes them. Never a command or a control."""
+
+    message_id: str
+    text: str
+
+
+class HarnessFacts(_Document):
+    """What a command may tell people about the harness."""
+
+    models: tuple[str, ...] = ()
+    """The models that may be selected."""
+    default_model: str | None = None
+    efforts: tuple[str, ...] = ("low", "medium", "high")
+    default_effort: str | None = None
+    commands: tuple[CommandOffer, ...] = ()
+    hook_health: tuple[dict[str, Any], ...] | None = None
+    """State of each hook; only for admins, and for the reporter of a task on a harness of their own."""
+
+
+class CommandContext(HookContext):
+    """`command.invoked`: a registered command and its arguments."""
+
+    command: str
+    arguments: str
+    """The text behind the name. Untrusted: a value for the command's own validation and nothing else (abuse case 5)."""
+    message_id: str = ""
+    new_task_id: str = ""
+    """The id that a sub-task created by this command gets."""
+    harness: HarnessFacts = HarnessFacts()
+    result: CommandResult | None = None
+
+
+class TaskCreatedContext(HookContext):
+    """`task.created`: a task that is about to start."""
+
+    text: str = ""
+    """The words that start it."""
+
+
+class CompletionDecision(_Document):
+    """Whether a task may be completed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    allowed: bool
+    reason: str | None = None
+
+
+class CompletionContext(HookContext):
+    """`task.complete`: somebody wants the task to be COMPLETED."""
+
+    requested_by: str
+    reason: str | None = None
+    unresolved: tuple[str, ...] = ()
+    """Ids of the sub-tasks that are open."""
+    result: CompletionDecision | None = None
+
+
+class WindowMessage(_Document):
+    """One message of what a model is shown."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Literal["user", "assistant"]
+    text: str
+    message_id: str = ""
+
+
+class Window(_Document):
+    """What a model is shown, oldest first."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    messages: tuple[WindowMessage, ...]
+
+
+class WindowContext(HookContext):
+    """`context.created`: the window is put together."""
+
+    turn: int
+    step: int
+    result: Window | None = None
+
+
+class ModelOutput(_Document):
+    """What a model answered."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class ModelContext(HookContext):
+    """`llm.invoked`: a model is asked."""
+
+    turn: int
+    step: int
+    model: str | None = None
+    effort: str | None = None
+    messages: tuple[WindowMessage, ...]
+    result: ModelOutput | None = None
+
+
+class ObservedContext(HookContext):
+    """Any observed operation: an event of the task's log, after its commit, in order, at least once."""
+
+    seq: int
+    event: dict[str, Any]
+    """The A2A StreamResponse."""

@@ -1,0 +1,170 @@
+"""Writes decisions to the store, then tells the bus, observers and the parent: the only writer of task data."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final
+
+from temporalio.client import Client
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
+
+from tiny_harness.bus import Bus, Frame
+from tiny_harness.contracts import (
+    CHILD_CHANGED,
+    TASK_WORKFLOW,
+    ChildChanged,
+    StartTask,
+    TaskSnapshot,
+    workflow_id,
+)
+from tiny_harness.events import Event
+from tiny_harness.ext.task import TaskText
+from tiny_harness.intake import read_message
+from tiny_harness.store import Commit, NewEvent, Store
+from tiny_harness_engine.calls import CommitAnswer, CommitRequest
+from tiny_harness_engine.core.drafts import Decision, Draft
+from tiny_harness_engine.core.naming import apply_patch, first_text
+from tiny_harness_engine.core.wire import Json, agent_message, own_message, render
+from tiny_harness_engine.records import StepRecord
+
+PARENT_PATIENCE_S: Final = 1.0
+"""How long a commit waits until its task's parent has been told. It asks the store itself when it matters."""
+
+Notify = Callable[[str], None]
+"""Is told of a task that has new events."""
+
+log = logging.getLogger(__name__)
+
+
+class Committer:
+    """Commits, bound to a store, a bus and Temporal."""
+
+    def __init__(
+        self, store: Store, bus: Bus, temporal: Client, task_queue: str, notify: Notify = lambda _task_id: None
+    ) -> None:
+        self.store = store
+        self._bus = bus
+        self._temporal = temporal
+        self._task_queue = task_queue
+        self._notify = notify
+
+    async def commit(self, request: CommitRequest) -> CommitAnswer:
+        """Write a decision by its cause; a repeat, or a task that has gone on, writes nothing."""
+        decision = request.decision
+        text = await self._text(request)
+        events = [
+            NewEvent(draft.kind, await self._renderer(request, draft, text), decision.digest if part == 0 else None)
+            for part, draft in enumerate(decision.drafts)
+        ]
+        is_told = request.new_task is not None or decision.patch is not None
+        done = await self.store.commit(
+            Commit(
+                task_id=request.task_id,
+                cause=request.cause,
+                head=request.head,
+                events=events,
+                snapshot=decision.snapshot,
+                text=text.model_dump_json(exclude_none=True) if is_told else "",
+                verdicts=decision.verdicts,
+            )
+        )
+        written, news = done.written, done.events
+        if written is not None and not news and decision.drafts:
+            # Known already: maybe by an attempt of ours that was given up before it could tell anybody.
+            news = await self.store.events(request.task_id, written.seq - 1, len(decision.drafts))
+        await self._tell(news, decision, done.snapshot)
+        return CommitAnswer(
+            snapshot=done.snapshot,
+            seq=written.seq if written else None,
+            digest=written.digest if written else None,
+            wrote=bool(done.events),
+        )
+
+    async def start_sub_task(self, snapshot: TaskSnapshot, goal: str) -> None:
+        """Make a parked sub-task; one that is there stays as it is. Its workflow starts when somebody writes to it."""
+        text = first_text(None, goal).model_copy(update={"goal": goal})
+        draft = Draft(kind="task", state=snapshot.state, sub_state=snapshot.sub_state, tells_task=True)
+        done = await self.store.commit(
+            Commit(
+                task_id=snapshot.task_id,
+                cause=f"parent:{snapshot.parent}",
+                head=0,
+                events=[NewEvent("task", lambda seq, at: render(draft, snapshot, text, None, seq, at))],
+                snapshot=snapshot,
+                text=text.model_dump_json(exclude_none=True),
+            )
+        )
+        await self._tell(done.events, None, done.snapshot)
+
+    async def _tell(self, news: Sequence[Event], decision: Decision | None, snapshot: TaskSnapshot) -> None:
+        for event in news:
+            if event.kind != "lost":
+                self._bus.publish(Frame(event.task_id, event.seq, event.payload, event.kind))
+        if news:
+            self._notify(snapshot.task_id)
+        if news and decision is not None and decision.snapshot.parent is not None and _moves(decision):
+            await self._tell_parent(decision.snapshot, news[-1].seq)
+
+    async def _tell_parent(self, child: TaskSnapshot, seq: int) -> None:
+        """Signal the parent, also if it has no run just now. It hears it at least once while this activity is tried."""
+        parent = await self.store.task(child.parent or "")
+        if parent is None or parent.snapshot.state.is_terminal:
+            return
+        change = ChildChanged(task_id=child.task_id, seq=seq, state=child.state, sub_state=child.sub_state)
+        try:
+            async with asyncio.timeout(PARENT_PATIENCE_S):
+                await self._temporal.start_workflow(
+                    TASK_WORKFLOW,
+                    StartTask(task_id=parent.snapshot.task_id),
+                    id=workflow_id(parent.snapshot.task_id),
+                    task_queue=self._task_queue,
+                    id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                    id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+                    start_signal=CHILD_CHANGED,
+                    start_signal_args=[change],
+                )
+        except (TimeoutError, RPCError) as error:
+            log.warning("task %s was not told of its sub-task %s: %s", child.parent, child.task_id, error)
+
+    async def _text(self, request: CommitRequest) -> TaskText:
+        decision = request.decision
+        if request.new_task is not None:
+            return first_text(decision.patch, _first_words(decision))
+        if decision.patch is None and not any(draft.tells_task for draft in decision.drafts):
+            return TaskText()
+        record = await self.store.task(request.task_id)
+        before = TaskText.model_validate_json(record.text) if record else TaskText()
+        return apply_patch(before, decision.patch)
+
+    async def _renderer(self, request: CommitRequest, draft: Draft, text: TaskText) -> Callable[[int, datetime], str]:
+        snapshot = request.decision.snapshot
+        message = await self._agent_message(request, draft, snapshot)
+        return lambda seq, at: render(draft, snapshot, text, message, seq, at)
+
+    async def _agent_message(self, request: CommitRequest, draft: Draft, snapshot: TaskSnapshot) -> Json | None:
+        if draft.words is not None:
+            return own_message(snapshot, f"{request.task_id}.{request.cause}", draft)
+        if draft.turn is None or draft.step is None:
+            return None
+        record = await self.store.step(request.task_id, draft.turn, draft.step)
+        if record is None:
+            raise ApplicationError(f"no record of turn {draft.turn}, step {draft.step}", non_retryable=True)
+        step = StepRecord.model_validate_json(record)
+        return agent_message(snapshot, step.message_id, step.text)
+
+
+def _first_words(decision: Decision) -> str:
+    """The words that name a task; a command names none."""
+    received = decision.drafts[0].received if decision.drafts else None
+    if received is None or decision.drafts[0].received_as == "command":
+        return ""
+    return read_message(json.loads(received)).text
+
+
+def _moves(decision: Decision) -> bool:
+    """Whether a commit may have changed the task's state: queued messages and commands do not."""
+    return any(draft.kind != "input" or draft.received_as == "turn" for draft in decision.drafts)

@@ -1,0 +1,68 @@
+"""Whether a task may be completed: the rule about sub-tasks, inside its hook chain (R3.5, R5.4, decision-007)."""
+
+from temporalio import activity
+
+from tiny_harness.errors import HarnessError, TaskNotFound, Unavailable
+from tiny_harness.hooks import Hooks
+from tiny_harness.hooks.contexts import CompletionContext, CompletionDecision
+from tiny_harness.store import Store
+from tiny_harness_engine.calls import JUDGE, Judgement, JudgeRequest
+from tiny_harness_engine.failures import to_failure
+from tiny_harness_engine.subject import Subject, subject_of
+
+
+class Completion:
+    """Judges completions, bound to a store and to hooks."""
+
+    def __init__(self, store: Store, hooks: Hooks) -> None:
+        self._store = store
+        self._hooks = hooks
+
+    @property
+    def waits_elsewhere(self) -> bool:
+        """Whether hooks in other processes have a say."""
+        return self._hooks.has_remote("task.complete")
+
+    @activity.defn(name=JUDGE)
+    async def judge_elsewhere(self, request: JudgeRequest) -> Judgement:
+        """Judge a completion in an activity of its own, since hooks in other processes are asked."""
+        try:
+            record = await self._store.task(request.task_id)
+            if record is None:
+                raise TaskNotFound(request.task_id)
+            return await self.judge(subject_of(record, request.sender), request.reason)
+        except Unavailable:
+            raise
+        except Exception as error:
+            activity.logger.exception("judging task %s failed", request.task_id)
+            raise to_failure(HarnessError()) from error
+
+    async def judge(self, subject: Subject, reason: str | None) -> Judgement:
+        """Ask the chain. An open sub-task says no, unless a hook says otherwise."""
+        unresolved = await self._unresolved(subject)
+        sender = subject.sender.id if subject.sender else ""
+        context = CompletionContext(
+            **subject.facts("task.complete"), requested_by=sender, reason=reason, unresolved=unresolved
+        )
+        outcome = await self._hooks.run(context, _decide)
+        decision = outcome.context.result
+        if outcome.failure is not None:
+            return Judgement(refusal=str(outcome.failure), verdicts=outcome.verdicts)
+        if outcome.refusal is not None:
+            return Judgement(refusal=outcome.refusal, verdicts=outcome.verdicts)
+        if decision is None or not decision.allowed:
+            why = decision.reason if decision else None
+            return Judgement(refusal=why or "it may not be completed", unresolved=unresolved, verdicts=outcome.verdicts)
+        return Judgement(verdicts=outcome.verdicts)
+
+    async def _unresolved(self, subject: Subject) -> tuple[str, ...]:
+        """The sub-tasks that are open in the store: news of their end may still be on its way to the task."""
+        ids = subject.snapshot.unresolved
+        now = await self._store.snapshots(ids) if ids else {}
+        return tuple(task_id for task_id in ids if task_id not in now or not now[task_id].state.is_terminal)
+
+
+async def _decide(context: CompletionContext) -> CompletionDecision:
+    if context.unresolved:
+        return CompletionDecision(allowed=False, reason="it has unresolved sub-tasks")
+    return CompletionDecision(allowed=True)

@@ -1,0 +1,98 @@
+"""Commits what a message does to its task until it is in the store, whoever else writes (DESIGN: one log)."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from tiny_harness.contracts import Receipt, TaskSnapshot
+from tiny_harness.errors import InvalidInput, TaskEnded, TaskNotFound, Unavailable
+from tiny_harness.hooks import Verdict
+from tiny_harness_engine.activities.committer import Committer
+from tiny_harness_engine.calls import CommitAnswer, CommitRequest, TakeAnswer
+from tiny_harness_engine.core import lifecycle
+from tiny_harness_engine.core.drafts import Decision
+from tiny_harness_engine.core.incoming import Incoming
+
+COMMIT_PATIENCE_S: Final = 2.0
+"""How long one commit may take: the task's other messages wait meanwhile."""
+
+Decide = Callable[[TaskSnapshot | None], Decision]
+
+
+class Settling:
+    """Settles messages, bound to a committer."""
+
+    def __init__(self, committer: Committer) -> None:
+        self._committer = committer
+
+    async def settle(
+        self, incoming: Incoming, state: TaskSnapshot | None, decide: Decide, verdicts: tuple[Verdict, ...] = ()
+    ) -> TakeAnswer:
+        """Decide and commit until the message's cause is in the store, or there is nothing to write."""
+        while True:
+            decision = _decide(decide, state)
+            if not decision.drafts and state is not None and not state.state.is_terminal:
+                return TakeAnswer(snapshot=state, receipt=Receipt(seq=state.head, received_as=decision.received_as))
+            kept = decision.model_copy(update={"verdicts": (*verdicts, *decision.verdicts)})
+            answer = await self._commit(incoming, incoming.cause, state, kept)
+            if answer.seq is not None:
+                return self._told(incoming, answer, decision)
+            state = answer.snapshot
+            if state is not None and state.state.is_terminal:
+                raise TaskEnded(state.task_id, state.state.word)
+
+    async def repeat(self, incoming: Incoming) -> TakeAnswer | None:
+        """Find the receipt of a message that is in the store already: no hook or body sees it twice."""
+        written = await self._committer.store.written(incoming.task_id, incoming.cause)
+        if written is None:
+            return None
+        answer = CommitAnswer(snapshot=await self.load(incoming.task_id), seq=written.seq, digest=written.digest)
+        return self._told(incoming, answer, None)
+
+    async def cut(self, incoming: Incoming, state: TaskSnapshot) -> TaskSnapshot:
+        """Stop a running turn on behalf of a message that goes no further."""
+        while (decision := lifecycle.cut_turn(state)) is not None:
+            answer = await self._commit(incoming, f"cut:{state.turn}:{incoming.cause}", state, decision)
+            if answer.snapshot is None:
+                raise TaskNotFound(state.task_id)
+            state = answer.snapshot
+        return state
+
+    async def load(self, task_id: str) -> TaskSnapshot | None:
+        """Load a task's state."""
+        record = await self._committer.store.task(task_id)
+        return record.snapshot if record else None
+
+    async def _commit(
+        self, incoming: Incoming, cause: str, state: TaskSnapshot | None, decision: Decision
+    ) -> CommitAnswer:
+        request = CommitRequest(
+            task_id=incoming.task_id,
+            cause=cause,
+            head=state.head if state else 0,
+            decision=decision,
+            new_task=incoming.delivery.new_task if state is None else None,
+        )
+        try:
+            async with asyncio.timeout(COMMIT_PATIENCE_S):
+                return await self._committer.commit(request)
+        except TimeoutError:
+            raise Unavailable("the store cannot answer now") from None
+
+    def _told(self, incoming: Incoming, answer: CommitAnswer, decision: Decision | None) -> TakeAnswer:
+        if answer.digest is not None and answer.digest != incoming.digest:
+            raise InvalidInput("reused_message_id", "message.messageId", "was used for other content before")
+        receipt = Receipt(seq=answer.seq or 0, received_as="repeat")
+        if answer.wrote and decision is not None:
+            receipt = Receipt(seq=answer.seq or 0, received_as=decision.received_as, turn=decision.turn)
+        return TakeAnswer(snapshot=answer.snapshot, receipt=receipt)
+
+
+def _decide(decide: Decide, state: TaskSnapshot | None) -> Decision:
+    try:
+        return decide(state)
+    except TaskEnded:
+        if state is None:
+            raise
+        # A repeat of a message that came in before the end still gets its receipt: ask the store for its cause.
+        return Decision(snapshot=state)

@@ -1,0 +1,173 @@
+"""`take`: a message on its way into a task, in one local activity: recognised, seen by hooks, decided, committed.
+
+What is to be scheduled next is in its answer, so a replay never depends on which plugins an engine has (DESIGN: hooks).
+"""
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from tiny_harness import access
+from tiny_harness.contracts import TaskSnapshot
+from tiny_harness.errors import (
+    HarnessError,
+    RefusedByPolicy,
+    TaskEnded,
+    TaskNotFound,
+    Unavailable,
+    UnresolvedSubTasks,
+    pack,
+)
+from tiny_harness.ext.task import TaskText
+from tiny_harness.hooks import Hooks, Verdict
+from tiny_harness.hooks.contexts import RequestContext, TaskCreatedContext
+from tiny_harness.intake import CommandCall, authorise
+from tiny_harness.store import Store
+from tiny_harness_engine.activities.command_chain import CommandChain
+from tiny_harness_engine.activities.completion import Completion
+from tiny_harness_engine.activities.settling import Settling
+from tiny_harness_engine.calls import TAKE, Judgement, TakeAnswer, TakeRequest
+from tiny_harness_engine.core import commands
+from tiny_harness_engine.core.incoming import Incoming, read_delivery
+from tiny_harness_engine.core.naming import first_text
+from tiny_harness_engine.failures import to_failure
+from tiny_harness_engine.subject import Subject, subject_of
+
+
+class TakeActivity:
+    """`take`, bound to its neighbours."""
+
+    def __init__(
+        self, store: Store, settling: Settling, hooks: Hooks, chain: CommandChain, completion: Completion
+    ) -> None:
+        self._store = store
+        self._settling = settling
+        self._hooks = hooks
+        self._chain = chain
+        self._completion = completion
+
+    @activity.defn(name=TAKE)
+    async def take(self, request: TakeRequest) -> TakeAnswer:
+        """Take a message. A refusal is an answer, too."""
+        try:
+            return await self._take(request)
+        except (Unavailable, ApplicationError):
+            raise
+        except HarnessError as error:
+            return TakeAnswer(snapshot=request.snapshot, refusal=pack(error))
+        except Exception as error:
+            activity.logger.exception("a message to task %s could not be taken", request.task_id)
+            raise to_failure(HarnessError()) from error
+
+    async def _take(self, request: TakeRequest) -> TakeAnswer:
+        incoming = read_delivery(request.task_id, request.delivery)
+        state = request.snapshot
+        if state is None and request.delivery.new_task is None:
+            state = await self._settling.load(request.task_id)
+        if state is None and incoming.intake.kind == "control":
+            raise TaskNotFound(request.task_id)
+        call = incoming.intake.command
+        is_command = self._chain.knows(call)
+        if state is not None:
+            authorise(state.task_id, state.participants, incoming.delivery.sender.id, incoming.intake)
+            if call is not None and not is_command:
+                access.check(state.task_id, state.participants, incoming.delivery.sender.id, "send a message")
+        if is_command and call is not None:
+            return await self._take_command(incoming, state, call)
+        if incoming.intake.control == "complete" and state is not None:
+            return await self._take_completion(incoming, state, request.judgement)
+        return await self._take_message(incoming, state)
+
+    async def _take_message(self, incoming: Incoming, state: TaskSnapshot | None) -> TakeAnswer:
+        """Words, data, an interrupt. Hooks in this process see words first, and may refuse or replace them."""
+        has_words = incoming.intake.kind == "message"
+        if not (has_words and self._hooks.at("request.received")) and not self._hooks.at("task.created"):
+            return await self._settling.settle(incoming, state, incoming.record)
+        repeat = await self._repeat_or_open(incoming, state)
+        if repeat is not None:
+            return repeat
+        verdicts = await self._let_start(incoming, state)
+        if has_words:
+            subject = await self._subject(incoming, state)
+            context = RequestContext(
+                **subject.facts("request.received"),
+                message_id=incoming.intake.message_id,
+                text=incoming.intake.text,
+            )
+            outcome = await self._hooks.run(context, where="here")
+            _refuse(outcome.refusal, outcome.failure)
+            incoming = incoming.with_text(outcome.context.text)
+            verdicts += outcome.verdicts
+        return await self._settling.settle(incoming, state, incoming.record, verdicts)
+
+    async def _take_command(self, incoming: Incoming, state: TaskSnapshot | None, call: CommandCall) -> TakeAnswer:
+        """A command runs here and now, or is recorded and runs in an activity of its own."""
+        repeat = await self._repeat_or_open(incoming, state)
+        if repeat is not None:
+            return repeat
+        verdicts = await self._let_start(incoming, state)
+        message_id, sender = incoming.intake.message_id, incoming.delivery.sender
+        if not self._chain.is_instant(call):
+            return await self._settling.settle(
+                incoming,
+                state,
+                lambda now: commands.queue(incoming.record(now, is_command=True), message_id, sender),
+                verdicts,
+            )
+        done = await self._chain.run(await self._subject(incoming, state), call, message_id)
+        return await self._settling.settle(
+            incoming,
+            state,
+            lambda now: commands.answer(incoming.record(now, is_command=True), message_id, done),
+            verdicts,
+        )
+
+    async def _take_completion(
+        self, incoming: Incoming, state: TaskSnapshot, judgement: Judgement | None
+    ) -> TakeAnswer:
+        """Complete a task if its chain lets it. A refused one cuts a running turn all the same, and parks."""
+        repeat = await self._repeat_or_open(incoming, state)
+        if repeat is not None:
+            return repeat
+        if judgement is None and self._completion.waits_elsewhere:
+            return TakeAnswer(snapshot=await self._settling.cut(incoming, state), must_judge=True)
+        if judgement is None:
+            judgement = await self._completion.judge(await self._subject(incoming, state), incoming.intake.reason)
+        if judgement.refusal is None:
+            return await self._settling.settle(incoming, state, incoming.record, judgement.verdicts)
+        error: HarnessError = RefusedByPolicy(judgement.refusal)
+        if judgement.unresolved:
+            error = UnresolvedSubTasks(state.task_id, judgement.unresolved)
+        return TakeAnswer(snapshot=await self._settling.cut(incoming, state), refusal=pack(error))
+
+    async def _repeat_or_open(self, incoming: Incoming, state: TaskSnapshot | None) -> TakeAnswer | None:
+        """Answer a message that is in the store already; else its task must be open before anybody else sees it."""
+        repeat = await self._settling.repeat(incoming)
+        if repeat is None and state is not None and state.state.is_terminal:
+            raise TaskEnded(state.task_id, state.state.word)
+        return repeat
+
+    async def _let_start(self, incoming: Incoming, state: TaskSnapshot | None) -> tuple[Verdict, ...]:
+        """Ask the hooks in this process whether a new task may start."""
+        if state is not None or not self._hooks.at("task.created"):
+            return ()
+        subject = await self._subject(incoming, state)
+        context = TaskCreatedContext(**subject.facts("task.created"), text=incoming.intake.text)
+        outcome = await self._hooks.run(context, where="here")
+        _refuse(outcome.refusal, outcome.failure)
+        return outcome.verdicts
+
+    async def _subject(self, incoming: Incoming, state: TaskSnapshot | None) -> Subject:
+        """The task as hooks see it: as it is, or as the message would start it."""
+        sender = incoming.delivery.sender
+        if state is None:
+            opened = incoming.record(None, is_command=True).snapshot
+            return Subject(opened, first_text(incoming.intake.patch, ""), sender)
+        record = await self._store.task(state.task_id)
+        subject = subject_of(record, sender) if record else Subject(state, TaskText(), sender)
+        children = await self._store.snapshots([child.task_id for child in state.children]) if state.children else {}
+        return Subject(state, subject.text, sender, children)
+
+
+def _refuse(refusal: str | None, failure: HarnessError | None) -> None:
+    if refusal is not None or failure is not None:
+        raise RefusedByPolicy(refusal or str(failure))

@@ -1,0 +1,136 @@
+"""Works on a task's running turn: one model step, tried until it answers, fails for good, or its turn is over."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+from tiny_harness.contracts import TaskSnapshot
+from tiny_harness.errors import HarnessError
+from tiny_harness_engine.calls import (
+    LOST_ATTEMPTS,
+    MODEL_ATTEMPTS,
+    MODEL_BACKOFF,
+    STEP,
+    STEP_HEARTBEAT,
+    STEP_RETRY,
+    STEP_TIMEOUT,
+    StepAnswer,
+    StepRequest,
+)
+from tiny_harness_engine.core import lifecycle
+from tiny_harness_engine.core.drafts import Decision
+from tiny_harness_engine.failures import failed_step
+from tiny_harness_engine.workflows.ledger import Ledger
+
+
+class Turns:
+    """The turns of a task, one at a time."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._step: asyncio.Task[StepAnswer] | None = None
+        self._asked: TaskSnapshot | None = None  # the task as it was when the running step was asked
+        ledger.on_change.append(self._cut)
+
+    async def round(self) -> bool:
+        """Work on the running turn; false if it could not even be ended."""
+        state = self._ledger.state
+        if state is None:
+            return False
+        try:
+            answer = await self._ask_model(state)
+            if answer is not None:
+                await self._end(state, answer)
+        except Exception:  # noqa: BLE001 - a bug costs one turn, never the task
+            workflow.logger.exception("turn %s failed", state.turn)
+            return await self._park_broken(state)
+        return True
+
+    async def _end(self, state: TaskSnapshot, answer: StepAnswer) -> None:
+        turn, step = state.turn, state.step
+
+        def decide(current: TaskSnapshot | None) -> Decision | None:
+            if current is None:
+                return None
+            if answer.rejected is not None:
+                return lifecycle.reject(current, answer.rejected)
+            if answer.failure is not None:
+                return lifecycle.fail_turn(current, turn, step, answer.failure, answer.report)
+            return lifecycle.end_turn(current, turn, step, answer.report)
+
+        async with self._ledger.lock:
+            await self._ledger.commit(f"step:{turn}:{step}", decide)
+
+    async def _park_broken(self, state: TaskSnapshot) -> bool:
+        try:
+            await self._end(state, StepAnswer(failure=str(HarnessError())))
+        except Exception:  # noqa: BLE001 - stays WORKING and is tried again with the next input or reconcile
+            workflow.logger.exception("turn %s could not be ended", state.turn)
+            return False
+        return True
+
+    async def _ask_model(self, state: TaskSnapshot) -> StepAnswer | None:
+        """Run the step until it answers or fails for good; `None` if the turn is over before."""
+        failed = lost = 0
+        while self._ledger.is_at(state):
+            answer = await self._try_step(state, attempt=failed + lost + 1)
+            if answer is None:
+                lost += 1
+                if lost >= LOST_ATTEMPTS:
+                    return StepAnswer(failure="the step was lost again and again")
+                continue
+            failed += 1
+            if answer.failure is None or not answer.is_transient or failed >= MODEL_ATTEMPTS:
+                return answer
+            await pause(MODEL_BACKOFF[failed - 1], lambda: not self._ledger.is_at(state))
+        return None
+
+    async def _try_step(self, state: TaskSnapshot, attempt: int) -> StepAnswer | None:
+        """Run the step once; `None` if it was cut, or its worker went away."""
+        self._asked = state
+        self._step = asyncio.create_task(_run_step(state, attempt))
+        try:
+            return await self._step
+        except asyncio.CancelledError:
+            return None
+        except ActivityError as error:
+            workflow.logger.info("step %s:%s was stopped: %s", state.turn, state.step, error.cause)
+            return failed_step(error.cause)
+        finally:
+            self._step = None
+
+    def _cut(self) -> None:
+        """Stop a step whose turn is over, also when the next one has begun."""
+        if self._step is not None and self._asked is not None and not self._ledger.is_at(self._asked):
+            self._step.cancel()
+
+
+async def _run_step(state: TaskSnapshot, attempt: int) -> StepAnswer:
+    request = StepRequest(
+        task_id=state.task_id,
+        context_id=state.context_id,
+        turn=state.turn,
+        step=state.step,
+        attempt=attempt,
+        reading=state.reading,
+        model=state.model,
+        effort=state.effort,
+    )
+    return await workflow.execute_activity(
+        STEP,
+        request,
+        result_type=StepAnswer,
+        start_to_close_timeout=STEP_TIMEOUT,
+        heartbeat_timeout=STEP_HEARTBEAT,
+        retry_policy=STEP_RETRY,
+    )
+
+
+async def pause(duration: timedelta, is_over: Callable[[], bool]) -> None:
+    """Wait for a while, or until there is no more reason to."""
+    with suppress(TimeoutError):
+        await workflow.wait_condition(is_over, timeout=duration)

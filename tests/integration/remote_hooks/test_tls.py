@@ -1,0 +1,61 @@
+"""Certificates are checked: nothing is sent to a service that cannot show a good one."""
+
+import asyncio
+import datetime
+import ipaddress
+import ssl
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from tests.integration.remote_hooks.contexts import remote, request
+from tiny_harness.errors import HookTransportError
+
+
+def make_certificate(folder: Path) -> Path:
+    """Make a certificate for loopback that nobody vouches for, with its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "certificate.pem"
+    plain = serialization.NoEncryption()
+    pem = serialization.Encoding.PEM
+    path.write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain) + certificate.public_bytes(pem))
+    return path
+
+
+@pytest.mark.parametrize("transport", ["jsonrpc", "mcp"])
+async def test_a_certificate_that_nobody_vouches_for_is_refused(transport: str, tmp_path: Path):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(make_certificate(tmp_path))
+    heard: list[bytes] = []
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.read(1))
+        writer.close()
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=context)
+    url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/hooks"
+    try:
+        async with remote(url, transport=transport) as executor:
+            with pytest.raises(HookTransportError) as failed:
+                await executor.call(request())
+    finally:
+        server.close()
+    assert "certificate" in failed.value.reason.lower()
+    assert heard in ([], [b""])
