@@ -88,7 +88,9 @@ class GatedModel:
         return None
 
 
-def open_worker(settings: Settings, *, store: Store, bus: Bus, temporal: Client) -> AbstractAsyncContextManager[None]:
+def open_worker(
+    settings: Settings, *, store: Store, bus: Bus, temporal: Client, **engine: Any
+) -> AbstractAsyncContextManager[None]:
     """Open the engine with gates. Named in the table that `running_harness` gets."""
     gate = Gate("--free" in sys.argv)
     path = settings.store.sqlite_path.with_name(CALLS)
@@ -102,7 +104,7 @@ def open_worker(settings: Settings, *, store: Store, bus: Bus, temporal: Client)
         yield GatedModel(gate, log)
 
     gated: Any = GatedStore(store, gate, log)
-    return open_real_worker(settings, store=gated, bus=bus, temporal=temporal, provider=provider)
+    return open_real_worker(settings, store=gated, bus=bus, temporal=temporal, provider=provider, **engine)
 
 
 async def main(home: Path) -> None:
