@@ -22,8 +22,10 @@ from tiny_harness.ext import commands, stream
 from tiny_harness.ext.task import Lifecycle
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store, open_store
+from tiny_harness_engine.activities.committer import Committer
 from tiny_harness_engine.housekeeping import Housekeeping
 from tiny_harness_engine.models import ModelReply, ModelRequest
+from tiny_harness_engine.runs import Runs
 from tiny_harness_engine.worker import open_worker
 
 PATIENCE_S = 30
@@ -194,7 +196,8 @@ class Engine:
         self.model = model
 
     def housekeeping(self) -> Housekeeping:
-        return Housekeeping(self.store, self.bus, self.temporal, self.settings.temporal.task_queue)
+        runs = Runs(self.temporal, self.settings.temporal.task_queue)
+        return Housekeeping(Committer(self.store, self.bus, runs), self.temporal, runs)
 
     def task(self) -> Task:
         return Task(self, uuid.uuid4().hex)

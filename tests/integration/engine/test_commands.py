@@ -18,6 +18,7 @@ from tiny_harness.hooks.executor import HookFunction
 from tiny_harness.plugins import Plugin
 from tiny_harness.settings import Settings
 from tiny_harness.states import AWAITING_NEXT_MESSAGE, TaskState
+from tiny_harness_engine.calls import STEP_HEARTBEAT
 from tiny_harness_engine.workflows.task import TaskWorkflow
 
 from .conftest import Engine, Task
@@ -455,3 +456,29 @@ async def test_a_live_task_goes_on_when_plugins_come_and_go(stopped: Engine) -> 
         receipt = await task.say("m2", "/deploy")
         await task.until(lambda s: s.turn == 2 and s.state is TaskState.INPUT_REQUIRED)
     assert receipt.received_as == "turn"
+
+
+async def test_a_parent_without_a_run_is_told_of_its_sub_task_all_the_same(engine: Engine) -> None:
+    task = await parked(engine)
+    answer = await task.command("c1", "/sub-task look")
+    assert answer.data is not None
+    child = Task(engine, answer.data["task_id"])
+    await engine.housekeeping().once()
+    await task.handle.terminate("lost")
+    await child.cancel()
+    await task.until(lambda s: s.children[0].state is TaskState.CANCELED)
+
+
+async def test_a_forced_cancel_of_a_sub_task_is_told_to_its_parent(
+    stopped: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stopped.working():
+        task = await parked(stopped)
+        answer = await task.command("c1", "/sub-task look")
+        assert answer.data is not None
+        child = Task(stopped, answer.data["task_id"])
+        await stopped.store.request_cancel(child.id, "ann")
+        monkeypatch.setattr("tiny_harness_engine.housekeeping.CANCEL_PATIENCE", -STEP_HEARTBEAT)
+        await stopped.housekeeping().once()
+        await task.until(lambda s: s.children[0].state is TaskState.CANCELED)
+    assert (await child.snapshot()).state is TaskState.CANCELED

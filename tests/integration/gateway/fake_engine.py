@@ -7,8 +7,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import cast
 
-from temporalio.client import Client
-
 from tiny_harness.bus import Bus, Frame
 from tiny_harness.contracts import Cancel, Delivery, Input, Receipt, TaskSnapshot
 from tiny_harness.errors import InvalidInput, TaskNotFound
@@ -22,6 +20,7 @@ from tiny_harness_engine.core.commands import CommandDone
 from tiny_harness_engine.core.drafts import Decision
 from tiny_harness_engine.core.wire import render_delta
 from tiny_harness_engine.records import StepRecord, reply_id
+from tiny_harness_engine.runs import Runs
 
 
 class FakeEngine:
@@ -40,7 +39,7 @@ class FakeEngine:
         self._gate = asyncio.Event()
         self._gate.set()
         self._finish_commands = asyncio.Event()
-        self._commits = Committer(store, bus, cast(Client, None), "")  # Temporal is for tasks that have a parent
+        self._commits = Committer(store, bus, cast(Runs, None))  # Temporal is for tasks that have a parent
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._group: asyncio.TaskGroup | None = None
 

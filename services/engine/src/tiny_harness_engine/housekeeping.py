@@ -11,17 +11,15 @@ from datetime import timedelta
 from typing import Final
 
 from temporalio.client import Client
-from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
-from tiny_harness.bus import Bus, Frame
-from tiny_harness.contracts import RECONCILE, TASK_WORKFLOW, StartTask, workflow_id
+from tiny_harness.contracts import RECONCILE, TASK_WORKFLOW, workflow_id
 from tiny_harness.errors import HarnessError
-from tiny_harness.ext.task import TaskText
 from tiny_harness.states import OPEN_STATES, TaskState
-from tiny_harness.store import Commit, NewEvent, Store
+from tiny_harness_engine.activities.committer import Committer
+from tiny_harness_engine.calls import CommitRequest
 from tiny_harness_engine.core import lifecycle
-from tiny_harness_engine.core.wire import render
+from tiny_harness_engine.runs import Runs
 
 log = logging.getLogger(__name__)
 
@@ -36,11 +34,11 @@ CANCEL_PATIENCE: Final = timedelta(seconds=10)
 class Housekeeping:
     """One pass, or a pass every minute, over all open tasks."""
 
-    def __init__(self, store: Store, bus: Bus, temporal: Client, task_queue: str) -> None:
-        self._store = store
-        self._bus = bus
+    def __init__(self, committer: Committer, temporal: Client, runs: Runs) -> None:
+        self._store = committer.store
+        self._committer = committer
         self._temporal = temporal
-        self._task_queue = task_queue
+        self._runs = runs
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     async def run(self) -> None:
@@ -89,22 +87,10 @@ class Housekeeping:
             log.warning("housekeeping of task %s failed, and is tried again: %s", task_id, error)
 
     async def _start(self, task_id: str) -> None:
-        await self._begin(task_id, None)
+        await self._runs.begin(task_id)
 
     async def _reconcile(self, task_id: str) -> None:
-        await self._begin(task_id, RECONCILE)
-
-    async def _begin(self, task_id: str, signal: str | None) -> None:
-        # The store says that the task is open, so a closed run of it, whatever closed it, must not stand in the way.
-        await self._temporal.start_workflow(
-            TASK_WORKFLOW,
-            StartTask(task_id=task_id),
-            id=workflow_id(task_id),
-            task_queue=self._task_queue,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-            start_signal=signal,
-        )
+        await self._runs.begin(task_id, RECONCILE)
 
     async def _force_cancels(self) -> None:
         for request in await self._store.pending_cancels(CANCEL_PATIENCE):
@@ -129,9 +115,6 @@ class Housekeeping:
         decision = lifecycle.cancel(record.snapshot) if record else None
         if record is None or decision is None:
             return True
-        draft, text = decision.drafts[0], TaskText.model_validate_json(record.text)
-        event = NewEvent(draft.kind, lambda seq, at: render(draft, decision.snapshot, text, None, seq, at))
-        done = await self._store.commit(Commit(task_id, "cancel", record.snapshot.head, [event], decision.snapshot, ""))
-        for written in done.events:
-            self._bus.publish(Frame(task_id, written.seq, written.payload, written.kind))
-        return done.written is not None or done.snapshot.state.is_terminal
+        request = CommitRequest(task_id=task_id, cause="cancel", head=record.snapshot.head, decision=decision)
+        done = await self._committer.commit(request)
+        return done.seq is not None or (done.snapshot is not None and done.snapshot.state.is_terminal)

@@ -34,6 +34,7 @@ from tiny_harness_engine.models.provider import open_provider
 from tiny_harness_engine.observers import ObserverDispatcher
 from tiny_harness_engine.registry import Registry, build_registry
 from tiny_harness_engine.reporting import Reporting
+from tiny_harness_engine.runs import Runs
 from tiny_harness_engine.workflows.task import TaskWorkflow
 
 GRACE: Final = timedelta(seconds=3)
@@ -78,7 +79,8 @@ async def open_worker(
     log_reports(registry.reports)
     async with provider(settings) as model, open_hooks(settings, registry) as (hooks, health):
         observers = ObserverDispatcher(store, hooks)
-        committer = Committer(store, bus, temporal, queue, observers.notify)
+        runs = Runs(temporal, queue)
+        committer = Committer(store, bus, runs, observers.notify)
         reporting = Reporting(settings, store, registry, health)
         await reporting.publish()
         worker = Worker(
@@ -91,7 +93,7 @@ async def open_worker(
             max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
             graceful_shutdown_timeout=GRACE,
         )
-        housekeeping = Housekeeping(store, bus, temporal, queue)
+        housekeeping = Housekeeping(committer, temporal, runs)
         async with (
             worker,
             in_background(housekeeping.run()),

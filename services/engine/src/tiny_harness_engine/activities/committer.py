@@ -7,20 +7,12 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
 
-from temporalio.client import Client
-from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
 from tiny_harness.bus import Bus, Frame
-from tiny_harness.contracts import (
-    CHILD_CHANGED,
-    TASK_WORKFLOW,
-    ChildChanged,
-    StartTask,
-    TaskSnapshot,
-    workflow_id,
-)
+from tiny_harness.contracts import CHILD_CHANGED, ChildChanged, TaskSnapshot
+from tiny_harness.errors import Unavailable
 from tiny_harness.events import Event
 from tiny_harness.ext.task import TaskText
 from tiny_harness.intake import read_message
@@ -30,9 +22,10 @@ from tiny_harness_engine.core.drafts import Decision, Draft
 from tiny_harness_engine.core.naming import apply_patch, first_text
 from tiny_harness_engine.core.wire import Json, agent_message, own_message, render
 from tiny_harness_engine.records import StepRecord
+from tiny_harness_engine.runs import Runs
 
 PARENT_PATIENCE_S: Final = 1.0
-"""How long a commit waits until its task's parent has been told. It asks the store itself when it matters."""
+"""How long a commit waits until its task's parent has been told, before it is tried again."""
 
 Notify = Callable[[str], None]
 """Is told of a task that has new events."""
@@ -43,13 +36,10 @@ log = logging.getLogger(__name__)
 class Committer:
     """Commits, bound to a store, a bus and Temporal."""
 
-    def __init__(
-        self, store: Store, bus: Bus, temporal: Client, task_queue: str, notify: Notify = lambda _task_id: None
-    ) -> None:
+    def __init__(self, store: Store, bus: Bus, runs: Runs, notify: Notify = lambda _task_id: None) -> None:
         self.store = store
         self._bus = bus
-        self._temporal = temporal
-        self._task_queue = task_queue
+        self._runs = runs
         self._notify = notify
 
     async def commit(self, request: CommitRequest) -> CommitAnswer:
@@ -98,37 +88,37 @@ class Committer:
                 text=text.model_dump_json(exclude_none=True),
             )
         )
-        await self._tell(done.events, None, done.snapshot)
+        await self._tell(done.events, Decision(snapshot=snapshot), done.snapshot)
 
-    async def _tell(self, news: Sequence[Event], decision: Decision | None, snapshot: TaskSnapshot) -> None:
+    async def tell_parent(self, child: TaskSnapshot) -> None:
+        """Signal a sub-task's parent how the sub-task is now. The same news twice does no harm.
+
+        Raises:
+            Unavailable: It could not be told; the caller is to try again.
+        """
+        parent = await self.store.task(child.parent) if child.parent else None
+        if parent is None or parent.snapshot.state.is_terminal:
+            return
+        change = ChildChanged(task_id=child.task_id, seq=child.head, state=child.state, sub_state=child.sub_state)
+        try:
+            async with asyncio.timeout(PARENT_PATIENCE_S):
+                await self._runs.begin(parent.snapshot.task_id, CHILD_CHANGED, change)
+        except (TimeoutError, RPCError) as error:
+            log.warning("task %s could not be told of its sub-task %s: %s", child.parent, child.task_id, error)
+            raise Unavailable("the parent task cannot be told now") from error
+
+    async def _tell(self, news: Sequence[Event], decision: Decision, snapshot: TaskSnapshot) -> None:
         for event in news:
             if event.kind != "lost":
                 self._bus.publish(Frame(event.task_id, event.seq, event.payload, event.kind))
-        if news:
-            self._notify(snapshot.task_id)
-        if news and decision is not None and decision.snapshot.parent is not None and _moves(decision):
-            await self._tell_parent(decision.snapshot, news[-1].seq)
-
-    async def _tell_parent(self, child: TaskSnapshot, seq: int) -> None:
-        """Signal the parent, also if it has no run just now. It hears it at least once while this activity is tried."""
-        parent = await self.store.task(child.parent or "")
-        if parent is None or parent.snapshot.state.is_terminal:
+        if not news:
             return
-        change = ChildChanged(task_id=child.task_id, seq=seq, state=child.state, sub_state=child.sub_state)
-        try:
-            async with asyncio.timeout(PARENT_PATIENCE_S):
-                await self._temporal.start_workflow(
-                    TASK_WORKFLOW,
-                    StartTask(task_id=parent.snapshot.task_id),
-                    id=workflow_id(parent.snapshot.task_id),
-                    task_queue=self._task_queue,
-                    id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                    id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-                    start_signal=CHILD_CHANGED,
-                    start_signal_args=[change],
-                )
-        except (TimeoutError, RPCError) as error:
-            log.warning("task %s was not told of its sub-task %s: %s", child.parent, child.task_id, error)
+        self._notify(snapshot.task_id)
+        if _moves(decision):
+            log.info(
+                "task %s is %s (%s) at %s", snapshot.task_id, snapshot.state.word, snapshot.sub_state, snapshot.head
+            )
+            await self.tell_parent(snapshot)
 
     async def _text(self, request: CommitRequest) -> TaskText:
         decision = request.decision

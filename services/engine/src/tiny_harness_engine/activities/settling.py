@@ -46,7 +46,10 @@ class Settling:
         written = await self._committer.store.written(incoming.task_id, incoming.cause)
         if written is None:
             return None
-        answer = CommitAnswer(snapshot=await self.load(incoming.task_id), seq=written.seq, digest=written.digest)
+        state = await self.load(incoming.task_id)
+        if state is not None:
+            await self._committer.tell_parent(state)  # whoever wrote it may have died before
+        answer = CommitAnswer(snapshot=state, seq=written.seq, digest=written.digest)
         return self._told(incoming, answer, None)
 
     async def cut(self, incoming: Incoming, state: TaskSnapshot) -> TaskSnapshot:
