@@ -35,6 +35,7 @@ from tiny_harness_engine.observers import ObserverDispatcher
 from tiny_harness_engine.registry import Registry, build_registry
 from tiny_harness_engine.reporting import Reporting
 from tiny_harness_engine.runs import Runs
+from tiny_harness_engine.watchdog import Watchdog
 from tiny_harness_engine.workflows.task import TaskWorkflow
 
 GRACE: Final = timedelta(seconds=3)
@@ -99,6 +100,7 @@ async def open_worker(
             in_background(housekeeping.run()),
             in_background(observers.run()),
             in_background(reporting.run()),
+            Watchdog().watching(),
         ):
             yield
 

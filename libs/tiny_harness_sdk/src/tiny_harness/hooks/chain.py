@@ -26,6 +26,8 @@ CHAIN_BUDGET_S: Final = 10.0
 SLOW_S: Final = 1.0
 """An executor that takes longer leaves a verdict."""
 MAX_REASON_CHARS: Final = 300
+TASK_PREFIX: Final = "hook "
+"""How the asyncio tasks are named that executors run in: whoever finds one stuck knows whose it is."""
 
 Redact = Callable[[Any], Any]
 """Masks secrets in a JSON document."""
@@ -214,7 +216,7 @@ class Hooks:
 
 async def _within(seconds: float, executor: Executor, context: HookContext) -> Patch | None:
     """Call an executor, and wait no longer than this: one that swallows its cancellation is left behind."""
-    call = asyncio.ensure_future(_call(executor, context))
+    call = asyncio.create_task(_call(executor, context), name=TASK_PREFIX + executor.name)
     try:
         await asyncio.wait({call}, timeout=seconds)
         if not call.done():
