@@ -18,7 +18,7 @@ NAME = "demo"
 HELP = "see a durable conversation with a scripted model: no key, no network"
 
 PARTICIPANT: Final = "you"
-LINES: Final = ("Hello!", "My name is Ada.", "What is my name?")
+LINES: Final = ("Hello!", "My name is Ada.", "What is my name?", "/status")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
