@@ -72,3 +72,19 @@ def test_a_linked_log_is_refused(tmp_path: Path) -> None:
         configure_logs(ObservabilitySettings(log_file=tmp_path / "x.log"), is_service=False)
     assert (caught.value.key, caught.value.file) == ("o11y.log_file", str(tmp_path / "x.log"))
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_secrets_are_masked_in_words_and_tracebacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TINY_HARNESS_HOOK_SECRET_X", "a configured secret")
+    file = tmp_path / "x.log"
+    configure_logs(ObservabilitySettings(log_file=file), is_service=False)
+    looks_like_one = "sk-proj-" + "a1B2" * 10
+    try:
+        raise ValueError("not a configured secret")
+    except ValueError:
+        logging.getLogger("some.where").exception("with %s and %s", looks_like_one, "a configured secret")
+    told = file.read_text()
+    assert "with :masked: and :masked:" in told
+    assert "ValueError: not :masked:" in told
+    assert looks_like_one not in told
+    assert "configured secret" not in told

@@ -4,15 +4,21 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TextIO
 
 from tiny_harness.errors import ConfigError
+from tiny_harness.redact import Redactor, configured_secrets
 from tiny_harness.settings import ObservabilitySettings
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one line of JSON."""
+    """Formats a record as one line of JSON, its secrets masked: configured ones, and whatever looks like one."""
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        super().__init__()
+        self._mask = Redactor(configured_secrets(environ)).by_value_and_shape
 
     def format(self, record: logging.LogRecord) -> str:
         """Format a record."""
@@ -24,7 +30,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        return json.dumps(self._mask(line), ensure_ascii=False, default=str)
 
 
 def configure_logs(settings: ObservabilitySettings, *, is_service: bool) -> None:

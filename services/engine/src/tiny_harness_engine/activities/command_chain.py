@@ -17,7 +17,7 @@ from tiny_harness.intake import CommandCall
 from tiny_harness.settings import Settings
 from tiny_harness_engine.activities.committer import Committer
 from tiny_harness_engine.core.commands import CommandDone
-from tiny_harness_engine.core.effects import EFFORTS, Limits, check_effects, sub_task
+from tiny_harness_engine.core.effects import EFFORTS, Limits, apply_effects, check_effects, sub_task
 from tiny_harness_engine.registry import Registry
 from tiny_harness_engine.subject import Subject
 
@@ -119,11 +119,12 @@ class CommandChain:
         """Check the effects, and make the sub-task that they want: it must be there before its parent names it."""
         sender = subject.sender
         check_effects(subject.snapshot, sender.id if sender else "", result.effects, self._limits)
+        after = apply_effects(subject.snapshot, result.effects, context.new_task_id)  # what a sub-task inherits (R7.3)
         for effect in result.effects:
             if sender is not None and isinstance(effect, CreateSubTask):
                 reporter = Participant(id=sender.id, kind=sender.kind, role="reporter")
                 agent = Participant(id=AGENT_ID, kind="agent", role="assignee")
-                child = sub_task(subject.snapshot, context.new_task_id, reporter, agent)
+                child = sub_task(after, context.new_task_id, reporter, agent)
                 await self._may_start(Subject(child, subject.text.model_copy(update={"goal": effect.goal}), sender))
                 await self._committer.start_sub_task(child, effect.goal)
 
