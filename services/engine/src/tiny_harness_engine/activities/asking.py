@@ -2,17 +2,17 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import cast
 
 from tiny_harness.errors import ModelError
 from tiny_harness.hooks import Hooks, Outcome, Verdict
-from tiny_harness.hooks.contexts import ModelContext, ModelOutput, Window, WindowCall, WindowContext, WindowMessage
+from tiny_harness.hooks.contexts import ModelContext, ModelOutput, Window, WindowContext, WindowMessage
 from tiny_harness.settings import Effort, Settings
 from tiny_harness_engine.calls import StepRequest
 from tiny_harness_engine.core.blocks import in_block
 from tiny_harness_engine.core.transcript import Conversation
-from tiny_harness_engine.models import ModelMessage, ModelProvider, ModelRequest, ToolCall
+from tiny_harness_engine.models import ModelMessage, ModelProvider, ModelRequest
 from tiny_harness_engine.subject import Subject
 
 OnText = Callable[[str], None]
@@ -134,28 +134,8 @@ def _tell_nobody(_text: str) -> None:
 
 
 def _to_window(messages: list[ModelMessage]) -> tuple[WindowMessage, ...]:
-    return tuple(
-        WindowMessage(
-            role=message.role,
-            text=message.text,
-            message_id=message.message_id,
-            tool_calls=tuple(WindowCall(**asdict(call)) for call in message.tool_calls),
-            call_id=message.call_id,
-            is_error=message.is_error,
-        )
-        for message in messages
-    )
+    return tuple(WindowMessage(role=m.role, text=m.text, message_id=m.message_id) for m in messages)
 
 
 def _from_window(messages: tuple[WindowMessage, ...]) -> list[ModelMessage]:
-    return [
-        ModelMessage(
-            message.role,
-            message.text,
-            message.message_id,
-            tuple(ToolCall(**call.model_dump()) for call in message.tool_calls),
-            message.call_id,
-            message.is_error,
-        )
-        for message in messages
-    ]
+    return [ModelMessage(message.role, message.text, message.message_id) for message in messages]
