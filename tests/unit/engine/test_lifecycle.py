@@ -5,18 +5,25 @@ from typing import Any
 
 import pytest
 
-from tiny_harness.contracts import Delivery, NewTask, Sender, TaskSnapshot
+from tiny_harness.contracts import Child, ChildChanged, Delivery, Input, NewTask, Sender, TaskSnapshot, Usage
 from tiny_harness.envelope import MEDIA_TYPE, control_part
-from tiny_harness.errors import QueueFull, RoleNotPermitted, TaskEnded, TaskNotFound
+from tiny_harness.errors import InvalidInput, QueueFull, RoleNotPermitted, TaskEnded, TaskNotFound
 from tiny_harness.ext.task import Lifecycle, Participant
+from tiny_harness.hooks import Verdict
 from tiny_harness.intake import read_message
 from tiny_harness.states import AWAITING_NEXT_MESSAGE, TERMINAL_STATES, TaskState
 from tiny_harness_engine.core import lifecycle
 from tiny_harness_engine.core.drafts import Decision
+from tiny_harness_engine.core.lifecycle import TurnReport
 
 
 def deliver(
-    snapshot: TaskSnapshot | None, message_id: str, *parts: dict[str, Any], sender: str = "ann", **new: Any
+    snapshot: TaskSnapshot | None,
+    message_id: str,
+    *parts: dict[str, Any],
+    sender: str = "ann",
+    is_command: bool = False,
+    **new: Any,
 ) -> Decision:
     message = {"messageId": message_id, "role": "ROLE_USER", "parts": list(parts) or [{"text": "hi"}]}
     delivery = Delivery(
@@ -26,8 +33,8 @@ def deliver(
     )
     intake = read_message(message)
     if snapshot is None:
-        return lifecycle.open_task("t", delivery, intake)
-    return lifecycle.accept(snapshot, delivery, intake)
+        return lifecycle.open_task("t", delivery, intake, is_command=is_command)
+    return lifecycle.accept(snapshot, delivery, intake, is_command=is_command)
 
 
 def after(decision: Decision | None) -> TaskSnapshot:
@@ -202,3 +209,142 @@ def test_an_assignee_may_not_add_participants() -> None:
     task = parked().model_copy(update={"participants": (Participant(id="bob", role="assignee"),)})
     with pytest.raises(RoleNotPermitted):
         deliver(task, "m2", people({"id": "eve", "role": "watcher"}), sender="bob")
+
+
+def test_a_policy_ends_a_task_as_rejected_with_its_reason() -> None:
+    busy = after(deliver(opened(), "m2"))
+    decision = lifecycle.reject(busy, "closed on Sundays", (NOTED,))
+    assert decision is not None
+    [draft] = decision.drafts
+    assert (decision.snapshot.state, draft.state, draft.kind, draft.words) == (
+        TaskState.REJECTED,
+        TaskState.REJECTED,
+        "reply",
+        "closed on Sundays",
+    )
+    assert draft.in_reply_to == ("m1",)
+    assert decision.verdicts == (NOTED,)
+    assert [m.message_id for m in decision.snapshot.mailbox] == ["m2"], "what waited stays unread"
+
+
+def test_an_end_drops_the_commands_that_wait() -> None:
+    waiting = (Input(seq=9, message_id="c1"),)
+    for decision in (
+        lifecycle.reject(parked().model_copy(update={"commands": waiting}), "no"),
+        lifecycle.cancel(parked().model_copy(update={"commands": waiting})),
+    ):
+        assert after(decision).commands == ()
+
+
+@pytest.mark.parametrize("state", sorted(TERMINAL_STATES))
+def test_what_has_ended_is_neither_rejected_nor_cut_nor_told(state: TaskState) -> None:
+    ended = family(state=state)
+    assert lifecycle.reject(ended, "no") is None
+    assert lifecycle.cut_turn(ended) is None
+    assert lifecycle.child_changed(ended, change("k1", 2)) is None
+
+
+def test_a_cut_turn_parks_and_answers_nobody_with_words() -> None:
+    decision = lifecycle.cut_turn(opened())
+    assert decision is not None
+    [draft] = decision.drafts
+    assert (draft.state, draft.sub_state, draft.words, draft.in_reply_to) == (
+        TaskState.INPUT_REQUIRED,
+        AWAITING_NEXT_MESSAGE,
+        None,
+        ("m1",),
+    )
+    assert (decision.snapshot.step, decision.snapshot.reading) == (0, ())
+
+
+def test_a_cut_turn_goes_on_with_what_waits() -> None:
+    cut = after(lifecycle.cut_turn(after(deliver(opened(), "m2"))))
+    assert (cut.state, cut.turn, [m.message_id for m in cut.reading]) == (TaskState.WORKING, 2, ["m2"])
+
+
+def test_without_a_turn_there_is_nothing_to_cut() -> None:
+    assert lifecycle.cut_turn(parked()) is None
+
+
+def test_news_of_a_sub_task_are_noted_and_told_and_the_task_stays_as_it_is() -> None:
+    decision = lifecycle.child_changed(family(), change("k1", 4, state=TaskState.COMPLETED))
+    assert decision is not None
+    assert [(row.task_id, row.seq, row.state) for row in decision.snapshot.children] == [
+        ("k1", 4, TaskState.COMPLETED),
+        ("k2", 1, TaskState.INPUT_REQUIRED),
+    ]
+    assert decision.snapshot.unresolved == ("k2",)
+    [draft] = decision.drafts
+    assert (draft.kind, draft.state, draft.sub_state, draft.tells_task) == (
+        "state",
+        TaskState.INPUT_REQUIRED,
+        AWAITING_NEXT_MESSAGE,
+        True,
+    )
+
+
+@pytest.mark.parametrize(("child", "seq"), [("k1", 1), ("k1", 0), ("stranger", 9)])
+def test_old_news_and_news_of_a_stranger_change_nothing(child: str, seq: int) -> None:
+    assert lifecycle.child_changed(family(), change(child, seq)) is None
+
+
+def test_news_of_a_sub_task_do_not_disturb_a_running_turn() -> None:
+    running = opened().model_copy(update={"children": family().children})
+    decision = lifecycle.child_changed(running, change("k2", 3, state=TaskState.CANCELED))
+    assert decision is not None
+    assert decision.drafts[0].state is TaskState.WORKING
+    assert (decision.snapshot.turn, decision.snapshot.reading) == (running.turn, running.reading)
+
+
+def test_a_turns_report_is_added_up_and_told_with_its_end() -> None:
+    report = TurnReport(usage=Usage(calls=1, input_tokens=5, output_tokens=2), refused=("m1",), verdicts=(NOTED,))
+    for end in (lifecycle.end_turn(opened(), 1, 1, report), lifecycle.fail_turn(opened(), 1, 1, "no route", report)):
+        assert end is not None
+        assert (end.snapshot.usage, end.drafts[0].refused, end.verdicts) == (report.usage, ("m1",), (NOTED,))
+    twice = after(lifecycle.end_turn(after(deliver(after(end), "m2")), 2, 1, report))
+    assert twice.usage == Usage(calls=2, input_tokens=10, output_tokens=4)
+
+
+def test_a_command_is_recorded_and_starts_no_turn() -> None:
+    for task in (None, parked(), opened()):
+        decision = deliver(task, "c1", {"text": "/status"}, is_command=True)
+        before = task or decision.snapshot
+        assert decision.received_as == "command"
+        assert decision.drafts[0].received_as == "command"
+        assert (decision.snapshot.state, decision.snapshot.turn, decision.snapshot.mailbox) == (
+            before.state,
+            before.turn,
+            (),
+        )
+    first = deliver(None, "c1", {"text": "/status"}, is_command=True).snapshot
+    assert (first.state, first.sub_state) == (TaskState.INPUT_REQUIRED, AWAITING_NEXT_MESSAGE)
+
+
+def test_what_has_a_commands_shape_gets_a_watcher_as_far_as_the_engine() -> None:
+    watcher = Participant(id="wat", role="watcher")
+    watched = parked().model_copy(update={"participants": (*parked().participants, watcher)})
+    decision = deliver(watched, "c1", {"text": "/status"}, sender="wat", is_command=True)
+    assert decision.received_as == "command"
+    with pytest.raises(TaskNotFound):
+        deliver(watched, "c1", {"text": "/status"}, sender="eve", is_command=True)
+
+
+def test_a_task_has_a_bounded_number_of_people() -> None:
+    crowd = [{"id": f"p{n}", "role": "watcher"} for n in range(100)]
+    task = after(deliver(parked(), "p1", people(*crowd)))
+    with pytest.raises(InvalidInput) as caught:
+        deliver(task, "p2", people(*({**one, "id": f"{one['id']}x"} for one in crowd)))
+    assert caught.value.field == "payload.participants"
+
+
+NOTED = Verdict("p/it", "llm.invoked.pre", "slow", "", 2000)
+
+
+def family(**fields: Any) -> TaskSnapshot:
+    """A parked task with two open sub-tasks."""
+    rows = tuple(Child(task_id=name, seq=1, state=TaskState.INPUT_REQUIRED) for name in ("k1", "k2"))
+    return parked().model_copy(update={"children": rows, **fields})
+
+
+def change(task_id: str, seq: int, state: TaskState = TaskState.WORKING) -> ChildChanged:
+    return ChildChanged(task_id=task_id, seq=seq, state=state)

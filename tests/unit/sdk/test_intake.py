@@ -1,12 +1,24 @@
 """What a message is taken for."""
 
+import itertools
+import re
 from typing import Any
 
 import pytest
 
 from tiny_harness.envelope import MEDIA_TYPE, control_part
-from tiny_harness.errors import InvalidInput, UnsupportedContent
-from tiny_harness.intake import MAX_PARTS, fingerprint, message_cause, read_message
+from tiny_harness.errors import InvalidInput, RoleNotPermitted, TaskNotFound, UnsupportedContent
+from tiny_harness.ext import commands
+from tiny_harness.ext.task import Participant
+from tiny_harness.intake import (
+    MAX_PARTS,
+    CommandCall,
+    authorise,
+    fingerprint,
+    message_cause,
+    read_command,
+    read_message,
+)
 
 
 def message(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -96,3 +108,180 @@ def test_a_cause_is_of_one_message_and_a_fingerprint_of_one_sender_too() -> None
     assert message_cause("m1") == message_cause("m1") != message_cause("m2")
     intake = read_message(message({"text": "x"}))
     assert fingerprint("ann", intake) == fingerprint("ann", intake) != fingerprint("bob", intake)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "arguments"),
+    [
+        ("/status", "status", ""),
+        ("/a", "a", ""),
+        ("/sub-task", "sub-task", ""),
+        ("/a1-2-", "a1-2-", ""),
+        ("/x--y", "x--y", ""),
+        ("/status ", "status", ""),
+        ("/status \t\r\n ", "status", ""),
+        ("/model big", "model", "big"),
+        ("/model\tbig", "model", "big"),
+        ("/model\nbig", "model", "big"),
+        ("/model\r\n\r\nbig\r\n", "model", "big"),
+        ("/model   big  and  small  ", "model", "big  and  small"),
+        ("/sub-task one\n\n  two\n", "sub-task", "one\n\n  two"),
+        ("/echo /model big", "echo", "/model big"),
+        ("/echo \u00a0x\u00a0", "echo", "\u00a0x\u00a0"),
+        ("/echo \x00\x1b[2J", "echo", "\x00\x1b[2J"),
+        ("/echo \u202eabc", "echo", "\u202eabc"),
+        ("/echo 💥", "echo", "💥"),
+    ],
+)
+def test_a_text_of_a_commands_shape_is_taken_apart(text: str, name: str, arguments: str) -> None:
+    assert read_command(text) == CommandCall(name=name, arguments=arguments)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "/",
+        "//status",
+        "/ status",
+        "/\nstatus",
+        " /status",
+        "\n/status",
+        "\ufeff/status",
+        "/Status",
+        "/STATUS",
+        "/1a",
+        "/-a",
+        "/stätus",
+        "/status!",
+        "/status.",
+        "/status/x",
+        "/sub_task x",
+        "/subTask x",
+        "/status\u00a0x",
+        "/status\u2028x",
+        "/status\x0bx",
+        "/status\x00",
+        "status",
+        "please /status",
+        "\\/status",
+        "⁄status",
+    ],
+)
+def test_any_other_text_is_none(text: str) -> None:
+    assert read_command(text) is None
+
+
+def test_the_shape_is_the_one_that_the_design_writes_down() -> None:
+    written_down = re.compile(r"\A/([a-z][a-z0-9-]*)(?:[ \t\r\n]+(.*?))?[ \t\r\n]*\Z", re.DOTALL)
+    letters = ("/", "a", "b1", "-", " ", "\n", "\t", "\r", "A", "é", "\u00a0", ".")
+    for pieces in itertools.product(letters, repeat=5):
+        text = "".join(pieces)
+        found, call = written_down.match(text), read_command(text)
+        assert (call is None) == (found is None), repr(text)
+        if call is not None and found is not None:
+            assert (call.name, call.arguments) == (found[1], found[2] or ""), repr(text)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("blanks", [" ", "\n", "\t \r\n"])
+def test_blanks_by_the_megabyte_cost_nothing(blanks: str) -> None:
+    # With a pattern that tries every blank again this takes hours: the test's own time limit tells.
+    many = blanks * (1_400_000 // len(blanks))
+    assert read_command(f"/status{many}") == CommandCall(name="status")
+    assert read_command(f"/echo{many}x{many}") == CommandCall(name="echo", arguments="x")
+    assert read_command(f"{many}/status") is None
+    call = read_command(f"/echo x{many}x")
+    assert call is not None
+    assert len(call.arguments) == len(many) + 2
+
+
+@pytest.mark.timeout(20)
+def test_a_name_of_a_megabyte_costs_nothing() -> None:
+    call = read_command("/" + "a" * 1_400_000)
+    assert call is not None
+    assert len(call.name) == 1_400_000
+    assert read_command("/" + "a" * 1_400_000 + "!") is None
+
+
+TASK_PART = envelope({"kind": "task", "payload": {"name": "n"}})
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [{"text": "/status"}, {"text": "x"}],
+        [{"text": "/status"}, {"text": " "}],
+        [{"text": "/status"}, {}],
+        [{"text": "/status"}, {"data": {}}],
+        [{"text": "/status"}, TASK_PART],
+        [TASK_PART, {"text": "/status"}],
+        [{"data": {"text": "/status"}}],
+    ],
+)
+def test_only_a_text_that_stands_alone_is_a_command(parts: list[dict[str, Any]]) -> None:
+    intake = read_message(message(*parts))
+    assert (intake.kind, intake.command) == ("message", None)
+
+
+def test_a_text_alone_is_a_command_call_and_keeps_its_words() -> None:
+    intake = read_message(message({"text": "/model big"}))
+    assert intake.command == CommandCall(name="model", arguments="big")
+    assert (intake.kind, intake.text) == ("message", "/model big")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "is_command"),
+    [
+        ({commands.KEY: {"literal": True}}, False),
+        ({commands.KEY: {"literal": False}}, True),
+        ({commands.KEY: {"literal": "true"}}, True),
+        ({commands.KEY: {"literal": 1}}, True),
+        ({commands.KEY: {}}, True),
+        ({commands.KEY: None}, True),
+        ({commands.KEY: [True]}, True),
+        ({"literal": True}, True),
+        ({}, True),
+        (None, True),
+        ("literal", True),
+    ],
+)
+def test_a_message_that_says_that_it_is_words_is_no_command(metadata: Any, is_command: bool) -> None:
+    intake = read_message(message({"text": "/status"}, metadata=metadata))
+    assert (intake.command is not None) == is_command
+
+
+PEOPLE = (
+    Participant(id="ann", role="reporter"),
+    Participant(id="al", role="assignee"),
+    Participant(id="wanda", role="watcher"),
+)
+
+
+@pytest.mark.parametrize(
+    ("parts", "may"),
+    [
+        ([{"text": "hi"}], {"ann", "al"}),
+        ([{"text": "/status"}], {"ann", "al", "wanda"}),
+        ([control_part("complete")], {"ann", "al"}),
+        ([envelope({"kind": "task", "payload": {"name": "n"}})], {"ann", "al"}),
+        ([envelope({"kind": "task", "payload": {"participants": [{"id": "x", "role": "watcher"}]}})], {"ann"}),
+        (
+            [
+                {"text": "/status"},
+                envelope({"kind": "task", "payload": {"participants": [{"id": "x", "role": "admin"}]}}),
+            ],
+            {"ann"},
+        ),
+    ],
+)
+def test_who_may_send_what(parts: list[dict[str, Any]], may: set[str]) -> None:
+    intake = read_message(message(*parts))
+    for who in ("ann", "al", "wanda"):
+        if who in may:
+            authorise("t", PEOPLE, who, intake)
+        else:
+            with pytest.raises(RoleNotPermitted):
+                authorise("t", PEOPLE, who, intake)
+    with pytest.raises(TaskNotFound):
+        authorise("t", PEOPLE, "eve", intake)
