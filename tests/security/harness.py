@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -230,13 +230,14 @@ async def recording_model() -> AsyncGenerator[RecordingModel]:
 
 @asynccontextmanager
 async def whole_harness(
-    folder: Path, sections: Mapping[str, Json] | None = None, **more: Any
+    folder: Path, sections: Mapping[str, Json] | None = None, folders: Sequence[Path] = (), **more: Any
 ) -> AsyncGenerator[Harness]:
     """Run a harness whose model listens, with models to choose from.
 
     Args:
         folder: For its store.
         sections: Of the configuration, each over the default one.
+        folders: Plugin directories.
         more: Arguments of `running_harness`.
     """
     async with recording_model() as model, httpx.AsyncClient(timeout=PATIENCE_S) as http:
@@ -248,7 +249,7 @@ async def whole_harness(
         }
         for name, keys in (sections or {}).items():
             given[name] = {**given.get(name, {}), **keys}
-        settings = Settings.model_validate(given)
+        settings = Settings.model_validate({**given, "plugins": tuple(folders)})
         async with running_harness(settings, serve_tcp=True, **more) as harness:
             assert harness.url is not None
             yield Harness(harness.url, harness.token or "", http, model)
