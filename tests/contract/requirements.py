@@ -17,7 +17,7 @@ class pending:
     issue: str
 
 
-OPEN_ISSUES: Final = frozenset({"3", "4", "5", "6", "7"})
+OPEN_ISSUES: Final = frozenset({"4", "5", "6", "7"})
 
 _CLI: Final = "e2e/test_cli.py"
 _PATHS: Final = "unit/sdk/test_paths.py"
@@ -28,6 +28,25 @@ _OPS: Final = "integration/gateway/test_operations.py"
 _ACCESS: Final = "security/test_gateway_access.py"
 _STREAMS: Final = "integration/gateway/test_streams.py"
 _TUI: Final = "unit/sdk/test_tui_app.py"
+_TUI_COMMANDS: Final = "unit/sdk/test_tui_commands.py"
+_INTAKE: Final = "unit/sdk/test_intake.py"
+_REGISTRY: Final = "unit/sdk/test_command_registry.py"
+_BUILT_INS: Final = "unit/sdk/test_builtin_commands.py"
+_CHAIN: Final = "unit/sdk/test_hook_chain.py"
+_POINTS: Final = "unit/sdk/test_hook_points.py"
+_LOADING: Final = "unit/sdk/test_plugins_loading.py"
+_RESOLVE: Final = "unit/sdk/test_plugins_resolve.py"
+_ENGINE: Final = "integration/engine/test_commands.py"
+_HOOKS: Final = "integration/engine/test_hooks.py"
+_GATEWAY: Final = "integration/gateway/test_commands.py"
+_SLASH: Final = "integration/test_slash_commands.py"
+_RPC: Final = "integration/remote_hooks/test_jsonrpc_calls.py"
+_PLUGINS: Final = "e2e/test_plugins.py"
+_REQUESTS: Final = "contract/test_model_requests.py"
+_ABUSE: Final = "security/test_commands.py"
+_ROLES: Final = "security/test_command_roles.py"
+_BODIES: Final = "security/test_remote_bodies.py"
+_FLOODS: Final = "security/test_floods.py"
 
 REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
     # 1: the command works straight after installation
@@ -85,7 +104,12 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
         f"{_LIFE}::test_an_ended_task_takes_nothing_and_says_its_state",
         f"{_OPS}::test_cancel_ends_a_parked_and_a_working_task_and_only_once",
     ),
-    "R5.4": pending("3"),
+    "R5.4": (
+        f"{_SLASH}::test_complete_names_the_open_sub_tasks_in_its_refusal",
+        f"{_ENGINE}::test_complete_with_an_open_sub_task_is_refused_and_names_it",
+        f"{_HOOKS}::test_a_hook_overrides_the_rule_about_open_sub_tasks",
+        f"{_GATEWAY}::test_a_refusal_of_the_engine_is_told_with_its_data",
+    ),
     "R5.5": (f"{_TUI}::test_complete_ends_the_task", f"{_TUI}::test_cancel_asks_once_in_place"),
     "R5.6": (f"{_TUI}::test_another_surface_completes_the_task_and_a_message_starts_a_new_one_in_its_context",),
     "R5.7": (
@@ -93,39 +117,185 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
         "unit/sdk/test_states.py::test_a_sub_state_shows_only_while_input_is_required",
     ),
     # 6 to 10: commands
-    **{f"R6.{n}": pending("3") for n in range(1, 9)},
-    **{f"R6a.{n}": pending("3") for n in range(1, 10)},
-    **{f"R7.{n}": pending("3") for n in range(1, 6)},
-    **{f"R8.{n}": pending("3") for n in range(1, 6)},
-    **{f"R9.{n}": pending("3") for n in range(1, 5)},
-    "R10.1": pending("3"),
-    "R10.2": pending("3"),
+    "R6.1": (
+        f"{_REGISTRY}::test_a_valid_name_is_taken",
+        f"{_ENGINE}::test_a_command_from_code_runs_and_its_failure_is_its_reply",
+        f"{_SLASH}::test_clients_are_told_the_commands_with_description_and_hint",
+    ),
+    "R6.2": (
+        f"{_INTAKE}::test_a_text_of_a_commands_shape_is_taken_apart",
+        f"{_ENGINE}::test_a_command_is_answered_without_the_model_and_leaves_the_task_parked",
+        f"{_ENGINE}::test_a_command_as_a_first_message_starts_a_parked_conversation",
+    ),
+    "R6.3": (f"{_ABUSE}::test_what_is_no_registered_command_is_words_for_the_model_like_any",),
+    "R6.4": (
+        f"{_SLASH}::test_every_client_gets_the_same_reply_from_the_same_text",
+        f"{_PLUGINS}::test_every_surface_gets_the_same_answers",
+    ),
+    "R6.5": (
+        f"{_INTAKE}::test_any_other_text_is_none",
+        f"{_REGISTRY}::test_an_invalid_name_raises_and_leaves_nothing",
+        f"{_REGISTRY}::test_a_taken_name_raises_and_the_first_stays",
+        f"{_RESOLVE}::test_what_falls_of_a_plugin_made_in_code_is_an_error",
+    ),
+    "R6.6": (f"{_SLASH}::test_a_handler_that_raises_is_answered_in_its_words_and_logged_and_the_task_stays",),
+    "R6.7": (
+        f"{_SLASH}::test_clients_are_told_the_commands_with_description_and_hint",
+        f"{_GATEWAY}::test_the_card_lists_the_commands_of_the_current_catalogue",
+        f"{_TUI_COMMANDS}::test_a_slash_lists_the_commands_and_typing_narrows_them",
+    ),
+    "R6.8": (
+        f"{_RESOLVE}::test_the_built_in_plugin_stands_whole",
+        f"{_ENGINE}::test_without_the_built_ins_their_names_are_words",
+    ),
+    # 6a: through the hook system
+    "R6a.1": (
+        f"{_POINTS}::test_a_command_can_be_refused_and_changed_in_all_phases",
+        f"{_SLASH}::test_all_phases_are_shown_name_arguments_task_and_sender",
+        "contract/test_hook_catalogue.py::test_what_an_executor_is_shown_is_what_the_schema_says",
+    ),
+    "R6a.2": (
+        f"{_SLASH}::test_all_phases_are_shown_name_arguments_task_and_sender",
+        f"{_BUILT_INS}::test_every_command_has_one_body_at_the_default_priority",
+    ),
+    "R6a.3": (
+        f"{_BUILT_INS}::test_every_command_has_one_body_at_the_default_priority",
+        f"{_ENGINE}::test_a_lower_priority_replaces_a_built_in",
+        f"{_RESOLVE}::test_the_built_in_plugin_stands_whole",
+    ),
+    "R6a.4": (
+        f"{_ENGINE}::test_pre_replaces_the_arguments_and_post_the_reply",
+        f"{_ENGINE}::test_a_pre_abort_refuses_with_its_reason_and_changes_nothing",
+    ),
+    "R6a.5": (
+        f"{_ENGINE}::test_pre_replaces_the_arguments_and_post_the_reply",
+        f"{_SLASH}::test_all_phases_are_shown_name_arguments_task_and_sender",
+    ),
+    "R6a.6": (
+        f"{_SLASH}::test_bodies_in_a_plugins_folder_run_here_and_elsewhere_like_one_from_code",
+        f"{_LOADING}::test_a_remote_executor_may_say_everything_itself",
+    ),
+    "R6a.7": (
+        f"{_REGISTRY}::test_a_valid_name_is_taken",
+        f"{_SLASH}::test_bodies_in_a_plugins_folder_run_here_and_elsewhere_like_one_from_code",
+    ),
+    "R6a.8": (
+        f"{_RESOLVE}::test_a_command_with_an_invalid_name_falls_with_its_body",
+        f"{_RESOLVE}::test_the_second_plugin_with_a_command_of_one_name_loses_it_and_its_body",
+        f"{_RESOLVE}::test_a_command_without_a_body_falls",
+        "e2e/test_plugin_order.py::test_a_start_logs_what_was_left_out",
+    ),
+    "R6a.9": (
+        f"{_BODIES}::test_an_answer_out_of_contract_is_a_failed_reply_and_changes_nothing",
+        f"{_BODIES}::test_a_service_that_is_down_is_a_failed_reply_and_changes_nothing",
+        f"{_RPC}::test_a_reply_that_is_out_of_contract_is_a_transport_error",
+        f"{_CHAIN}::test_a_failed_transport_stays_what_it_is_with_its_secrets_masked",
+    ),
+    # 7 to 10: /model, /effort, /sub-task, /status
+    "R7.1": (
+        f"{_CONFIG}::test_a_list_of_models_that_holds_the_default_is_what_may_be_chosen",
+        f"{_CONFIG}::test_a_bad_key_or_value_names_file_and_key",
+    ),
+    "R7.2": (
+        f"{_BUILT_INS}::test_model_shows_the_model_and_the_choice",
+        f"{_BUILT_INS}::test_model_shows_the_one_that_was_chosen",
+    ),
+    "R7.3": (
+        f"{_SLASH}::test_a_chosen_model_is_in_the_tasks_metadata_and_asked_by_its_new_sub_tasks",
+        f"{_SLASH}::test_a_sub_task_inherits_what_the_same_command_chose",
+        f"{_ENGINE}::test_the_model_that_was_chosen_is_asked_from_then_on_and_after_a_restart",
+    ),
+    "R7.4": (f"{_ABUSE}::test_a_model_that_is_not_listed_is_refused_and_the_old_one_stays",),
+    "R7.5": (f"{_SLASH}::test_a_chosen_model_is_in_the_tasks_metadata_and_asked_by_its_new_sub_tasks",),
+    "R8.1": (
+        f"{_BUILT_INS}::test_effort_changes_to_each_value",
+        f"{_REQUESTS}::test_the_configured_effort_counts_where_a_task_has_none",
+    ),
+    "R8.2": (
+        f"{_BUILT_INS}::test_effort_shows_that_none_is_set",
+        f"{_BUILT_INS}::test_effort_shows_the_tasks_own_before_the_default",
+    ),
+    "R8.3": (
+        f"{_REQUESTS}::test_a_tasks_effort_is_in_every_later_request_and_in_its_metadata",
+        f"{_ENGINE}::test_an_effort_holds_for_every_later_call",
+    ),
+    "R8.4": (f"{_ABUSE}::test_an_effort_that_there_is_not_is_refused_and_the_old_one_stays",),
+    "R8.5": (f"{_REQUESTS}::test_without_an_effort_a_request_is_what_it_is_without_efforts",),
+    "R9.1": (
+        f"{_SLASH}::test_a_sub_task_is_all_that_its_command_promises",
+        f"{_ENGINE}::test_a_sub_task_is_a_conversation_of_its_own_under_its_parent",
+    ),
+    "R9.2": (
+        f"{_SLASH}::test_a_sub_task_is_all_that_its_command_promises",
+        f"{_ENGINE}::test_a_sub_task_answers_parks_and_tells_its_parent_when_it_is_completed",
+    ),
+    "R9.3": (f"{_BUILT_INS}::test_sub_task_wants_a_description",),
+    "R9.4": (f"{_TUI_COMMANDS}::test_a_key_opens_the_sub_task_and_another_goes_back_to_the_parent",),
+    "R10.1": (
+        f"{_SLASH}::test_status_tells_all_that_it_must_and_asks_no_model",
+        f"{_BUILT_INS}::test_status_tells_where_the_task_stands",
+    ),
+    "R10.2": (
+        f"{_SLASH}::test_status_tells_all_that_it_must_and_asks_no_model",
+        f"{_ENGINE}::test_a_command_is_instant_while_a_turn_runs",
+    ),
     # 11: the SDK keeps parity
-    "R11.1": ("unit/sdk/test_exported_members.py::test_the_public_names_are_these",),
+    "R11.1": (
+        "unit/sdk/test_exported_members.py::test_the_public_names_are_these",
+        "contract/test_cli_parity.py::test_a_command_calls_what_the_table_says",
+    ),
     "R11.2": ("integration/test_local_host.py::test_loading_and_hosting_touch_no_home",),
-    "R11.3": pending("3"),
-    "R11.4": pending("3"),
+    "R11.3": (
+        "unit/sdk/test_exported_members.py::test_the_public_names_are_these",
+        "unit/sdk/test_exported_members.py::test_every_public_name_resolves",
+        f"{_SLASH}::test_what_a_program_needs_for_commands_and_completion_is_public",
+    ),
+    "R11.4": (
+        "contract/test_cli_parity.py::test_every_command_is_in_the_table_and_no_other",
+        "contract/test_cli_parity.py::test_what_a_command_does_can_be_called",
+        "contract/test_cli_parity.py::test_the_command_line_reaches_for_nothing_private_and_for_no_service",
+    ),
     # Abuse cases
-    "A1": pending("3"),
-    "A2": pending("3"),
-    "A3": (f"{_ACCESS}::test_a_foreign_task_looks_like_a_missing_one",),
-    "A4": (f"{_ACCESS}::test_a_watcher_reads_and_does_nothing_else",),
-    "A5": pending("3"),
-    "A6": ("security/test_gateway_perimeter.py::test_who_calls_too_often_is_told_when_to_come_back_and_others_go_on",),
+    "A1": (f"{_ABUSE}::test_a_model_that_is_not_listed_is_refused_and_the_old_one_stays",),
+    "A2": (f"{_ABUSE}::test_an_effort_that_there_is_not_is_refused_and_the_old_one_stays",),
+    "A3": (f"{_ROLES}::test_the_table", f"{_ACCESS}::test_a_foreign_task_looks_like_a_missing_one"),
+    "A4": (f"{_ROLES}::test_the_table", f"{_ACCESS}::test_a_watcher_reads_and_does_nothing_else"),
+    "A5": (
+        f"{_ABUSE}::test_hostile_arguments_run_nothing_touch_no_file_and_reach_no_model",
+        f"{_ABUSE}::test_a_sub_tasks_hostile_description_is_data_in_a_block_that_it_cannot_leave",
+        f"{_BUILT_INS}::test_no_body_reaches_for_a_file_a_process_or_the_network",
+    ),
+    "A6": (
+        f"{_FLOODS}::test_a_flood_of_sub_tasks_meets_the_rate_and_others_are_served",
+        f"{_FLOODS}::test_a_task_has_so_many_open_sub_tasks_however_slowly_they_are_made",
+        "security/test_gateway_perimeter.py::test_who_calls_too_often_is_told_when_to_come_back_and_others_go_on",
+    ),
     "A7": (
         f"{_PATHS}::test_a_symbolic_link_is_refused_and_nothing_is_written_through_it",
         f"{_PATHS}::test_what_belongs_to_another_user_is_refused",
         f"{_CLI}::test_a_linked_home_is_refused",
     ),
     "A8": (f"{_PATHS}::test_a_home_is_made_for_its_owner_alone_whatever_the_umask",),
-    "A9": pending("3"),
-    "A10": pending("3"),
+    "A9": (
+        f"{_ABUSE}::test_what_is_no_registered_command_is_words_for_the_model_like_any",
+        f"{_ABUSE}::test_a_command_in_another_part_or_beside_one_is_no_command",
+    ),
+    "A10": (
+        f"{_BODIES}::test_arguments_leave_only_after_the_redactor_has_seen_them",
+        f"{_BODIES}::test_text_that_claims_a_state_change_changes_nothing_and_no_model_reads_it",
+        f"{_BODIES}::test_effects_from_elsewhere_are_judged_by_the_configuration_and_the_senders_role",
+        "security/test_secrets.py::test_no_secret_is_told_anywhere",
+    ),
     # Fail closed
     "F1": (
+        f"{_ROLES}::test_the_table",
         f"{_ACCESS}::test_nobody_speaks_as_the_agent_or_under_a_malformed_name",
         "security/test_gateway_perimeter.py::test_mode_none_takes_names_and_wants_one",
     ),
-    "F2": pending("3"),
+    "F2": (
+        "integration/test_cli_config.py::test_a_fault_in_the_file_ends_with_2_and_names_file_and_key",
+        f"{_CONFIG}::test_a_bad_key_or_value_names_file_and_key",
+    ),
     "F3": (f"{_CLI}::test_a_linked_home_is_refused", f"{_PATHS}::test_a_home_that_cannot_be_made_is_named"),
     # decision-007
     "D1": (f"{_LIFE}::test_a_reply_parks_a_conversation_and_never_completes_it",),
@@ -134,7 +304,14 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
         f"{_TASK}::test_complete_cuts_a_running_turn_for_real",
         "unit/sdk/test_intake.py::test_a_control_is_read_with_its_reason",
     ),
-    "D4": pending("3"),
+    "D4": (
+        f"{_INTAKE}::test_the_shape_is_the_one_that_the_design_writes_down",
+        f"{_ABUSE}::test_what_is_no_registered_command_is_words_for_the_model_like_any",
+        f"{_SLASH}::test_bodies_in_a_plugins_folder_run_here_and_elsewhere_like_one_from_code",
+        f"{_BUILT_INS}::test_a_role_may_use_the_commands_that_do_what_it_may_do",
+        "unit/engine/test_registry.py::test_a_frozen_table_takes_nothing_more",
+        f"{_GATEWAY}::test_the_card_lists_the_commands_of_the_current_catalogue",
+    ),
     # capability-tasks-and-plans: the lines of "Current behaviour"
     **{f"C{n}": pending("4") for n in range(1, 13)},
     # adr-042

@@ -1,10 +1,11 @@
-"""The requirement table is complete and true."""
+"""The tables of requirements and of faults are complete and true."""
 
 import ast
 from pathlib import Path
 
 import pytest
 
+from tests.contract.faults import HOOKS_AND_COMMANDS
 from tests.contract.requirements import OPEN_ISSUES, REQUIREMENTS, pending
 
 TESTS = Path(__file__).parents[1]
@@ -27,7 +28,22 @@ def test_a_requirement_has_tests_or_an_open_issue(requirement: str) -> None:
         assert row.issue in OPEN_ISSUES
         return
     assert row
-    for name in row:
+    assert_there(row)
+
+
+@pytest.mark.parametrize("fault", HOOKS_AND_COMMANDS)
+def test_a_fault_has_tests_that_plant_it(fault: str) -> None:
+    assert HOOKS_AND_COMMANDS[fault]
+    assert_there(HOOKS_AND_COMMANDS[fault])
+
+
+def test_what_is_pending_waits_for_an_open_issue() -> None:
+    assert {row.issue for row in REQUIREMENTS.values() if isinstance(row, pending)} <= OPEN_ISSUES
+
+
+def assert_there(names: tuple[str, ...]) -> None:
+    """Check that each `file::test`, or file, exists."""
+    for name in names:
         path, _, test = name.partition("::")
         tree = ast.parse((TESTS / path).read_text())
         functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}

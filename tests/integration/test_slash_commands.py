@@ -11,6 +11,7 @@ from a2a.client import ClientConfig, create_client
 from a2a.helpers import new_text_message
 from a2a.types import Role, SendMessageRequest
 
+import tiny_harness
 from tests.e2e.plugin_folder import body, write_plugin
 from tests.security.harness import Harness, Json, Person, Said, whole_harness
 from tiny_harness import (
@@ -317,3 +318,28 @@ async def test_bodies_in_a_plugins_folder_run_here_and_elsewhere_like_one_from_c
 
 def shown(said: Said) -> tuple[str, str, str]:
     return said.outcome, said.words, said.events[-1]["statusUpdate"]["status"]["state"]
+
+
+async def test_what_a_program_needs_for_commands_and_completion_is_public(tmp_path: Path) -> None:
+    """R11.3, R6.8: with nothing but `import tiny_harness`, and one built-in of its choice instead of all."""
+    own = tiny_harness.CommandRegistry()
+    own.register("greet", "Greet somebody", "<name>", lambda context: f"hello, {context.arguments}")
+    status_alone = Plugin(
+        "some-of-them",
+        commands=tuple(spec for spec in tiny_harness.BUILTIN_COMMANDS if spec.name == "status"),
+        executors=tuple(body for body in tiny_harness.builtin_executors() if body.command == "status"),
+    )
+    settings = tiny_harness.Settings.model_validate(
+        {"store": {"sqlite_path": tmp_path / "store.db"}, "model": {"provider": "scripted"}}
+    )
+    async with (
+        tiny_harness.running_harness(settings, commands=own, plugins=[status_alone], builtin_commands=False) as harness,
+        tiny_harness.connect(harness.address, "ann") as client,
+    ):
+        greeted = await client.send("/greet Ada")
+        task_id = greeted.task.task_id
+        assert greeted.reply == "hello, Ada"
+        assert greeted.task.sub_state == tiny_harness.AWAITING_NEXT_MESSAGE != tiny_harness.AWAITING_ANSWER
+        assert task_id in (await client.send("/status", task_id=task_id)).reply
+        assert (await client.send("/model big", task_id=task_id)).command is None
+        assert (await client.complete(task_id)).state is tiny_harness.TaskState.COMPLETED
