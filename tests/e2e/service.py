@@ -36,6 +36,11 @@ class Service:
         await self.kill()
 
     @property
+    def is_running(self) -> bool:
+        """Whether it is there, frozen or not."""
+        return self._process is not None and self._process.returncode is None
+
+    @property
     def url(self) -> str:
         """Where it takes calls; the same in each of its lives."""
         return f"http://127.0.0.1:{self.port}/rpc"

@@ -25,9 +25,18 @@ KEY = {"key_id": "elsewhere"}
 
 
 @pytest.fixture(scope="module")
-async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Service]:
+async def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Service]:
     async with Service("tests.e2e.elsewhere:app", tmp_path_factory.mktemp("elsewhere") / "log") as service:
         yield service
+
+
+@pytest.fixture
+async def service(elsewhere: Service) -> AsyncGenerator[Service]:
+    """Lend the service to a test, which may end before it has mended it."""
+    yield elsewhere
+    if not elsewhere.is_running:
+        await elsewhere.start()
+    elsewhere.thaw()
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +45,11 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 
 @pytest.fixture(scope="module")
-async def life(home: Home, service: Service) -> AsyncGenerator[Life]:
+async def life(home: Home, elsewhere: Service) -> AsyncGenerator[Life]:
     """Start a harness whose `/deploy` and the policy before it are elsewhere."""
     executors = [
-        body("deploy", service.url, deadline_s=DEADLINE_S, **KEY),
-        at("command.invoked.pre", service.url, command="deploy", deadline_s=DEADLINE_S, **KEY),
+        body("deploy", elsewhere.url, deadline_s=DEADLINE_S, **KEY),
+        at("command.invoked.pre", elsewhere.url, command="deploy", deadline_s=DEADLINE_S, **KEY),
     ]
     plugin = write_plugin(home.path.parent / "ops", commands=[DEPLOY], executors=executors)
     async with home.serving(plugin) as life:
