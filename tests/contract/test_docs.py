@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from tiny_harness.access import Act, may
+from tiny_harness.commands.builtin import BUILTIN_COMMANDS, ROLES
 from tiny_harness.errors import HarnessError
 from tiny_harness.settings import Settings
 
@@ -80,8 +82,9 @@ def test_the_conversation_in_the_readme_is_what_the_demo_prints() -> None:
 
 
 def trimmed(text: str) -> str:
-    """Cut blanks at the ends of lines, which an editor would cut too."""
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+    """Cut blanks at the ends of lines, which an editor would cut too, and make all task ids one."""
+    lines = "\n".join(line.rstrip() for line in text.strip().splitlines())
+    return re.sub(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<task>", lines)
 
 
 def test_the_example_in_the_readme_is_cut_from_the_one_that_runs() -> None:
@@ -90,9 +93,49 @@ def test_the_example_in_the_readme_is_cut_from_the_one_that_runs() -> None:
     assert [line for line in shown.splitlines() if line.strip() not in whole] == []
 
 
-def test_the_example_of_the_readme_runs() -> None:
-    command = [sys.executable, str(ROOT / "docs" / "examples" / "embed.py")]
+def run_example(name: str) -> list[str]:
+    """Run an example as its reader does; the lines that it prints."""
+    command = [sys.executable, str(ROOT / "docs" / "examples" / name)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    assert "Ada" in done.stdout
-    assert done.stdout.splitlines()[-1] == "COMPLETED"
+    return done.stdout.splitlines()
+
+
+def test_the_example_of_the_readme_runs() -> None:
+    lines = run_example("embed.py")
+    assert "Ada" in lines[0]
+    assert lines[-1] == "COMPLETED"
+
+
+def test_the_example_with_a_command_and_a_policy_runs() -> None:
+    assert run_example("embed_commands.py") == ["That makes 42.", "refused: that project has no name here"]
+
+
+def test_every_built_in_command_is_listed_with_its_argument_and_its_roles() -> None:
+    page = read("docs/capabilities/commands.md").replace("\\|", "|")
+    listed = re.findall(r"^\| `/([^`]+)` \| ([^|]+) \|", page, flags=re.MULTILINE)
+    assert listed == [(f"{spec.name} {spec.argument_hint}".strip(), who_may(spec.act)) for spec in BUILTIN_COMMANDS]
+
+
+def who_may(act: Act) -> str:
+    """Name the roles that allow an act, as the page does."""
+    roles = [role for role in ROLES if may(role, act)]
+    return "everybody on the task" if roles == list(ROLES) else ", ".join(roles)
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    decisions = ROOT / "docs" / "adr"  # the README names their folder
+    assert [page for page in PAGES if page.parent != decisions and page not in reached(ROOT / "README.md")] == []
+
+
+def reached(start: Path) -> set[Path]:
+    """Follow the links between pages."""
+    found, waiting = {start}, [start]
+    while waiting:
+        page = waiting.pop()
+        for target in re.findall(r"\]\(([^)#\s]+\.md)", page.read_text()):
+            to = (page.parent / target).resolve()
+            if "://" not in target and to not in found:
+                found.add(to)
+                waiting.append(to)
+    return found
