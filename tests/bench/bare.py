@@ -32,3 +32,16 @@ class Bare:
         await workflow.execute_local_activity(nothing, text, start_to_close_timeout=timedelta(seconds=10))
         self._asked = True
         return text
+
+
+@workflow.defn
+class Open:
+    """A workflow that stays open and takes updates with one local activity each: what a command cannot do without."""
+
+    @workflow.run
+    async def run(self) -> None:
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.update
+    async def ask(self, text: str) -> str:
+        return await workflow.execute_local_activity(nothing, text, start_to_close_timeout=timedelta(seconds=10))
