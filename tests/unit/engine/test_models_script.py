@@ -27,6 +27,8 @@ def _refusal(tmp_path: Path, text: str, name: str = "script.toml") -> ConfigErro
         ('[[rules]]\nreply = "x"\nwhen.turn = "first"', "rules.0.when.turn"),
         ('[[rules]]\nreply = "x"\nfail = { reason = "r", time = 1 }', "rules.0.fail.time"),
         ('[[rules]]\nreply = "x"\ndelay_s = -1', "rules.0.delay_s"),
+        ('[[rules]]\nreply = "x"\nwhen.result.tool = "t"', "rules.0.when.result.tool"),
+        ('[[rules]]\nreply = "x"\nusage.tokens = 1', "rules.0.usage.tokens"),
         ("rules = []", "rules"),
         ("[[rules]]\nwhen.turn = 1", "rules.0"),
         ('[[rules]]\nfail = { reason = "r", times = 1 }', "rules.0"),

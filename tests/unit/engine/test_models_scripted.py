@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tiny_harness.errors import ModelError
-from tiny_harness_engine.models import ModelMessage, ModelReply, ModelRequest, ModelUsage
+from tiny_harness_engine.models import ModelMessage, ModelReply, ModelRequest, ModelUsage, ToolCall, ToolSpec
 from tiny_harness_engine.models.script import DEMO, Script, read_script
 from tiny_harness_engine.models.scripted import ScriptedModel
 
 
 def _model(*rules: dict[str, Any], **more: Any) -> ScriptedModel:
-    return ScriptedModel(Script.model_validate({"rules": rules, **more}), "test.toml")
+    return ScriptedModel(Script.model_validate({"rules": rules, **more}), "test.toml", "scripted")
 
 
 def _request(*texts: str, turn: int = 1, step: int = 1, attempt: int = 1) -> ModelRequest:
@@ -110,6 +110,101 @@ async def test_tool_calls_have_stable_ids_and_may_be_broken() -> None:
     assert first.tool_calls[1].arguments == "{"
 
 
+def _results(*results: tuple[str, str, bool]) -> list[ModelMessage]:
+    """Say how a conversation stands after these tools answered: (name, text, is_error)."""
+    calls = [ToolCall(f"c{number}", name, "{}") for number, (name, _, _) in enumerate(results)]
+    told = [
+        ModelMessage("tool", text, call_id=f"c{number}", is_error=is_error)
+        for number, (_, text, is_error) in enumerate(results)
+    ]
+    return [ModelMessage("user", "hi", "m-0"), ModelMessage("assistant", "", tool_calls=tuple(calls)), *told]
+
+
+@pytest.mark.parametrize(
+    ("result", "fits"),
+    [
+        ({}, True),
+        ({"name": "o/o.find"}, True),
+        ({"name": "o/o.find", "text": "sent"}, False),
+        ({"text": r"sent (?P<day>\w+)"}, True),
+        ({"name": "p/p.rule", "is_error": True}, True),
+        ({"name": "o/o.find", "is_error": True}, False),
+        ({"name": "none"}, False),
+    ],
+)
+async def test_a_rule_fits_by_the_results_of_tools(result: dict[str, Any], fits: bool) -> None:
+    model = _model({"when": {"result": result}, "reply": "fits"}, {"reply": "other"})
+    messages = _results(("o/o.find", "paid", False), ("p/p.rule", "sent today", True))
+    assert (await _answer(model, ModelRequest(1, 2, 1, messages))).text == ("fits" if fits else "other")
+
+
+async def test_results_are_old_when_the_model_has_spoken_since() -> None:
+    model = _model({"when": {"result": {}}, "reply": "fits"}, {"reply": "other"})
+    old = [*_results(("t", "x", False)), ModelMessage("assistant", "done"), ModelMessage("user", "and?")]
+    assert (await _answer(model, ModelRequest(2, 1, 1, old))).text == "other"
+    queued = [*_results(("t", "x", False)), ModelMessage("user", "and?")]
+    assert (await _answer(model, ModelRequest(1, 2, 1, queued))).text == "fits"
+
+
+async def test_templates_name_the_result_and_fill_the_arguments() -> None:
+    call = {"name": "pay", "arguments": {"note": "{1} of {result}", "lines": ["{text}", 3, {"to": "{model}"}]}}
+    model = _model({"when": {"result": {"text": r"total (\d+)"}}, "reply": "{result}, {step}", "tool_calls": [call]})
+    reply = await _answer(model, ModelRequest(1, 2, 1, _results(("find", "total 12", False))))
+    assert reply.text == "total 12, 2"
+    assert json.loads(reply.tool_calls[0].arguments) == {
+        "note": "12 of total 12",
+        "lines": ["hi", 3, {"to": "scripted"}],
+    }
+
+
+async def test_arguments_may_be_a_template_of_the_whole() -> None:
+    model = _model({"when": {"text": r"pay (\d+)"}, "tool_calls": [{"name": "pay", "arguments": '{"amount": {1}}'}]})
+    reply = await _answer(model, _request("pay 12"))
+    assert json.loads(reply.tool_calls[0].arguments) == {"amount": 12}
+
+
+async def test_a_rule_fits_by_the_model_that_is_asked() -> None:
+    model = _model({"when": {"model": "big"}, "reply": "big"}, {"when": {"model": "scripted"}, "reply": "mine"})
+    asked = _request("x")
+    assert [(await _answer(model, replace(asked, model=name))).text for name in ("big", None)] == ["big", "mine"]
+
+
+async def test_a_rule_fits_by_the_system_text_and_the_tools_that_are_offered() -> None:
+    model = _model(
+        {"when": {"system": r"skill (?P<skill>\w+)"}, "reply": "{skill}"},
+        {"when": {"offers": "pay"}, "reply": "pay"},
+        {"reply": "-"},
+    )
+    asked = _request("x")
+    tools = (ToolSpec("pay", "", {}),)
+    requests = (replace(asked, system="the skill refunds"), replace(asked, tools=tools), asked)
+    assert [(await _answer(model, request)).text for request in requests] == ["refunds", "pay", "-"]
+
+
+async def test_a_rule_may_say_what_it_cost() -> None:
+    model = _model({"reply": "x", "usage": {"input_tokens": 200_000, "cached_tokens": 9}})
+    assert (await _answer(model, _request("x"))).usage == ModelUsage(200_000, 0, 9)
+
+
+async def test_a_script_drives_a_story_to_its_end() -> None:
+    model = _model(
+        {"when": {"result": {"name": "pay"}}, "reply": "Paid {result}."},
+        {
+            "when": {"result": {"name": "find", "text": r"total (?P<total>\d+)"}},
+            "reply": "I pay.",
+            "tool_calls": [{"name": "pay", "arguments": {"amount": "{total}"}}],
+        },
+        {"when": {"step": 1}, "tool_calls": [{"name": "find"}, {"name": "rules"}]},
+    )
+    answers = {"find": "total 12", "rules": "be kind", "pay": "12"}
+    messages = [ModelMessage("user", "refund me", "m-0")]
+    for step in range(1, 4):
+        reply = await _answer(model, ModelRequest(1, step, 1, messages))
+        messages.append(ModelMessage("assistant", reply.text, tool_calls=tuple(reply.tool_calls)))
+        messages += [ModelMessage("tool", answers[call.name], call_id=call.call_id) for call in reply.tool_calls]
+    assert [message.text for message in messages if message.role == "assistant"] == ["", "I pay.", "Paid 12."]
+
+
 @pytest.mark.parametrize("transient", [True, False])
 async def test_a_failure_is_as_the_script_says(transient: bool) -> None:
     with pytest.raises(ModelError) as failed:
@@ -153,7 +248,7 @@ def demo() -> ScriptedModel:
     script = read_script(DEMO)
     quick = script.stream.model_copy(update={"chunk_delay_s": 0.0})
     rules = tuple(rule.model_copy(update={"stream": None}) for rule in script.rules)
-    return ScriptedModel(script.model_copy(update={"stream": quick, "rules": rules}), DEMO.name)
+    return ScriptedModel(script.model_copy(update={"stream": quick, "rules": rules}), DEMO.name, "scripted")
 
 
 @pytest.mark.parametrize(

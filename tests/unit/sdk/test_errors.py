@@ -8,7 +8,7 @@ import pytest
 from tiny_harness import errors
 from tiny_harness.errors import HarnessError, TaskEnded, pack, unpack
 
-SAMPLES = {str: "x", int: 7, bool: True, tuple[str, ...]: ("x", "y")}
+SAMPLES = {str: "x", int: 7, bool: True, float | None: 1.5, tuple[str, ...]: ("x", "y")}
 
 
 def tree(root: type[HarnessError] = HarnessError) -> list[type[HarnessError]]:

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeVar, cast, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from tiny_harness.errors import ConfigError
-from tiny_harness.settings import DEFAULT_MODEL, Settings
+from tiny_harness.settings import DEFAULT_ANTHROPIC_MODEL, DEFAULT_MODEL, HostedModels, Settings
 
 S = TypeVar("S", bound=Settings)
 
@@ -123,12 +123,15 @@ def require_model_key(settings: Settings, environ: Mapping[str, str] = os.enviro
     Raises:
         ConfigError: It wants a key that the environment does not have; the keyless ways are named.
     """
-    if settings.model.provider == "openai" and not settings.openai.base_url and not environ.get("OPENAI_API_KEY"):
-        place = f" in {file}" if file else ""
-        raise ConfigError(
-            "OPENAI_API_KEY is not set. Set it, or do without a key: `tiny-harness demo` talks to a scripted model, "
-            f"and `base_url` under [openai]{place} points at a server of your own that speaks OpenAI's API"
-        )
+    choice = settings.choice
+    if not isinstance(choice, HostedModels) or choice.base_url or environ.get(choice.key_variable):
+        return
+    place = f" in {file}" if file else ""
+    raise ConfigError(
+        f"{choice.key_variable} is not set. Set it, or do without a key: `tiny-harness demo` talks to a scripted "
+        f"model, and `base_url` under [{settings.model.provider}]{place} points at a server of your own that speaks "
+        f"{choice.vendor}'s API"
+    )
 
 
 def default_config(home: Path) -> str:
@@ -155,7 +158,7 @@ persist = true
 database_path = {under("temporal.db")}
 
 [model]
-# Who answers: "openai" (or any server that speaks its API), or "scripted" (no key, no network).
+# Who answers: "openai" or "anthropic" (or any server that speaks their API), or "scripted" (no key, no network).
 provider = "openai"
 
 [openai]
@@ -169,6 +172,10 @@ model = "{DEFAULT_MODEL}"
 api = "responses"
 # A server of your own, which may do without a key; for instance:
 # base_url = "http://127.0.0.1:11434/v1"
+
+[anthropic]
+# The model to ask when `provider` is "anthropic". The key comes from the environment: ANTHROPIC_API_KEY.
+model = "{DEFAULT_ANTHROPIC_MODEL}"
 
 [store]
 # Where tasks, messages and events are kept: the file to back up (`tiny-harness backup FILE`).

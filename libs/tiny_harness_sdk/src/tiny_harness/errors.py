@@ -220,6 +220,8 @@ class ModelError(HarnessError):
     code: ClassVar[str] = "model_failed"
     reason: str
     transient: bool = False
+    retry_after_s: float | None = None
+    """When the provider said that another attempt may come."""
 
     def __str__(self) -> str:
         return f"the model failed: {self.reason}"

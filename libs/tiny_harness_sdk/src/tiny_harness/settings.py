@@ -8,7 +8,7 @@ import getpass
 import os
 import re
 from pathlib import Path
-from typing import Final, Literal, Self
+from typing import ClassVar, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -19,6 +19,8 @@ Effort = Literal["low", "medium", "high"]
 
 DEFAULT_MODEL: Final = "gpt-5.4-mini"
 DEFAULT_ANTHROPIC_MODEL: Final = "claude-sonnet-5"
+DEFAULT_ANTHROPIC_OUTPUT: Final = 16_000
+"""Anthropic's API wants a bound; this one leaves room for thinking, which counts, and every newer model takes it."""
 
 
 class Section(BaseModel):
@@ -58,8 +60,8 @@ class TemporalSettings(Section):
 class ModelSettings(Section):
     """`[model]`: who answers."""
 
-    provider: Literal["openai", "scripted"] = "openai"
-    """`openai`, or any server that speaks its API; `scripted` needs no key and no network."""
+    provider: Literal["openai", "anthropic", "scripted"] = "openai"
+    """`openai` or `anthropic`, or any server that speaks their API; `scripted` needs no key and no network."""
 
 
 class ModelChoice(Section):
@@ -71,6 +73,8 @@ class ModelChoice(Section):
     """The models that `/model` may choose, `model` among them; default: only `model`."""
     effort: Effort | None = None
     """How hard the model thinks; unset sends nothing."""
+    context_window_tokens: PositiveInt = 100_000
+    """Tokens of conversation that are sent at most; older messages are left out first."""
 
     @model_validator(mode="after")
     def _models_hold_the_default(self) -> Self:
@@ -85,28 +89,53 @@ class ModelChoice(Section):
         return self.models or (self.model,)
 
 
-class OpenAISettings(ModelChoice):
+class HostedModels(ModelChoice):
+    """What the section of a provider says that is asked over the network."""
+
+    vendor: ClassVar[str]
+    """Whose API it is, for people."""
+    key_variable: ClassVar[str]
+    """The environment variable that holds the key."""
+    default_url: ClassVar[str]
+    """Where the vendor itself serves its API."""
+
+    base_url: str | None = None
+    """A server that speaks the provider's API, with or without a key; default: the provider's own."""
+    timeout: PositiveFloat = 120.0
+    """Seconds that the provider may be silent."""
+
+    @property
+    def url(self) -> str:
+        """The server to ask."""
+        return self.base_url or self.default_url
+
+
+class OpenAISettings(HostedModels):
     """`[openai]`: OpenAI, or any server that speaks its API at `base_url`."""
+
+    vendor = "OpenAI"
+    key_variable = "OPENAI_API_KEY"
+    default_url = "https://api.openai.com/v1"
 
     model: str = Field(default=DEFAULT_MODEL, min_length=1)
     """The model to ask."""
     api: Literal["responses", "chat_completions"] = "responses"
     """Which of OpenAI's APIs to speak."""
-    base_url: str | None = None
-    """A server that speaks OpenAI's API, with or without a key; default: OpenAI's own."""
-    timeout: PositiveFloat = 120.0
-    """Seconds that the provider may be silent."""
     max_output_tokens: PositiveInt | None = None
     """Tokens that one answer may have; unset sends nothing."""
-    context_window_tokens: PositiveInt = 100_000
-    """Tokens of conversation that are sent at most; older messages are left out first."""
 
 
-class AnthropicSettings(ModelChoice):
-    """`[anthropic]`: Anthropic's models."""
+class AnthropicSettings(HostedModels):
+    """`[anthropic]`: Anthropic, or any server that speaks its API at `base_url`."""
+
+    vendor = "Anthropic"
+    key_variable = "ANTHROPIC_API_KEY"
+    default_url = "https://api.anthropic.com"
 
     model: str = Field(default=DEFAULT_ANTHROPIC_MODEL, min_length=1)
     """The model to ask."""
+    max_output_tokens: PositiveInt = DEFAULT_ANTHROPIC_OUTPUT
+    """Tokens that one answer may have, thinking included."""
 
 
 class ScriptedSettings(ModelChoice):
@@ -114,7 +143,6 @@ class ScriptedSettings(ModelChoice):
 
     model: str = Field(default="scripted", min_length=1)
     """What it is called; a script may match on it."""
-
     script: Path | None = None
     """A TOML or JSON file of rules; default: the demo's."""
 
@@ -237,7 +265,8 @@ class Settings(Section):
     @property
     def choice(self) -> ModelChoice:
         """The models of the provider that is in use."""
-        return self.scripted if self.model.provider == "scripted" else self.openai
+        sections = {"openai": self.openai, "anthropic": self.anthropic, "scripted": self.scripted}
+        return sections[self.model.provider]
 
     @model_validator(mode="after")
     def _none_needs_loopback(self) -> Self:

@@ -75,10 +75,11 @@ def _home() -> str:
 
 def _model(settings: "Settings", path: str) -> str:
     from tiny_harness.config_file import require_model_key
+    from tiny_harness.settings import HostedModels
 
     require_model_key(settings, file=path)
-    where = settings.openai.base_url or "api.openai.com"
-    return f"{settings.openai.model} at {where}" if settings.model.provider == "openai" else "scripted"
+    choice = settings.choice
+    return f"{choice.model} at {choice.url}" if isinstance(choice, HostedModels) else "scripted"
 
 
 def _temporal(settings: "Settings") -> str:

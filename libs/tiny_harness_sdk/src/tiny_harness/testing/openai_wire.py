@@ -1,13 +1,18 @@
-"""The wire formats of OpenAI that the test server speaks: strict bodies, and streams of server-sent events."""
+"""The requests of OpenAI that the test server takes: as strict as the real one, and more where it knows less."""
 
 import json
-from collections.abc import Iterator
-from typing import Any, Final, Literal
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, StringConstraints, field_validator, model_validator
 
-CHUNK_CHARS: Final = 8
+from tiny_harness.testing.model_orders import Asked, Entry
+
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
+ChatId = Annotated[str, StringConstraints(min_length=1, max_length=40)]
+ResponsesId = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+NOT_AT_THE_TOP: Final = frozenset({"oneOf", "anyOf", "allOf", "enum", "not"})
 
 
 class Body(BaseModel):
@@ -23,25 +28,127 @@ class Words(Body):
     content: str
 
 
+class CalledFunction(Body):
+    """A function and its arguments, in a message of the model."""
+
+    name: Name
+    arguments: str
+
+    @field_validator("arguments")
+    @classmethod
+    def _are_an_object(cls, arguments: str) -> str:
+        return object_text(arguments)
+
+
+def object_text(arguments: str) -> str:
+    """Refuse arguments that are no JSON object: compatible servers parse them."""
+    if not isinstance(json.loads(arguments), dict):
+        raise ValueError("arguments are no object")
+    return arguments
+
+
+def checked_schema(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a schema that OpenAI refuses."""
+    if parameters.get("type") != "object" or not isinstance(parameters.get("properties"), dict):
+        raise ValueError("object schema missing properties")
+    if NOT_AT_THE_TOP & parameters.keys():
+        raise ValueError(f"schema must not have {sorted(NOT_AT_THE_TOP & parameters.keys())} at the top level")
+    return parameters
+
+
+def need_unique(names: Iterable[str]) -> None:
+    """Refuse two tools with one name."""
+    listed = list(names)
+    if len(set(listed)) < len(listed):
+        raise ValueError("tool names must be unique")
+
+
+# --- Responses ---
+
+
 class Reasoning(Body):
-    """How hard the model thinks, in the Responses API."""
+    """How hard the model thinks."""
 
     effort: Effort
+
+
+class FunctionCall(CalledFunction):
+    """A call that the model made."""
+
+    type: Literal["function_call"]
+    call_id: ResponsesId
+
+
+class FunctionCallOutput(Body):
+    """What came of it."""
+
+    type: Literal["function_call_output"]
+    call_id: ResponsesId
+    output: str
+
+
+class ResponsesTool(Body):
+    """A function that the model may call."""
+
+    type: Literal["function"]
+    name: Name
+    description: str | None = None
+    parameters: dict[str, Any]
+    strict: bool
+
+    _schema = field_validator("parameters")(checked_schema)
+
+    @model_validator(mode="after")
+    def _strict_is_closed(self) -> "ResponsesTool":
+        if self.strict and self.parameters.get("additionalProperties") is not False:
+            raise ValueError("'additionalProperties' is required to be supplied and to be false")
+        return self
 
 
 class ResponsesBody(Body):
     """The body of `POST /v1/responses`, as far as this server knows it."""
 
     model: str = Field(min_length=1)
-    input: list[Words] = Field(min_length=1)
+    input: list[Words | FunctionCall | FunctionCallOutput] = Field(min_length=1)
     stream: Literal[True]
+    instructions: str | None = None
+    tools: list[ResponsesTool] | None = Field(default=None, min_length=1)
     reasoning: Reasoning | None = None
     max_output_tokens: PositiveInt | None = None
 
-    @property
-    def words(self) -> list[Words]:
-        """The conversation."""
-        return self.input
+    @model_validator(mode="after")
+    def _calls_have_outputs(self) -> "ResponsesBody":
+        need_unique(tool.name for tool in self.tools or ())
+        called: set[str] = set()
+        for item in self.input:
+            if isinstance(item, FunctionCall):
+                called.add(item.call_id)
+            elif isinstance(item, FunctionCallOutput):
+                if item.call_id not in called:
+                    raise ValueError(f"No tool call found for function call output with call_id {item.call_id}.")
+                called.remove(item.call_id)
+        if called:
+            raise ValueError(f"No tool output found for function call {sorted(called)[0]}.")
+        return self
+
+    def asked(self) -> Asked:
+        """Say what was asked."""
+        tools = [Entry("tools", json.dumps([tool.model_dump() for tool in self.tools]))] if self.tools else []
+        system = [Entry("system", self.instructions)] if self.instructions else []
+        return Asked(self.model, (*tools, *system, *map(_responses_entry, self.input)))
+
+
+def _responses_entry(item: Words | FunctionCall | FunctionCallOutput) -> Entry:
+    match item:
+        case FunctionCall():
+            return Entry("assistant", f"{item.name} {item.arguments}")
+        case FunctionCallOutput():
+            return Entry("tool", item.output)
+        case Words():
+            return Entry(item.role, item.content)
+
+
+# --- Chat Completions ---
 
 
 class StreamOptions(Body):
@@ -50,67 +157,93 @@ class StreamOptions(Body):
     include_usage: bool
 
 
+class ChatCall(Body):
+    """A call that the model made."""
+
+    id: ChatId
+    type: Literal["function"]
+    function: CalledFunction
+
+
+class CallingWords(Body):
+    """A message of the model that holds calls."""
+
+    role: Literal["assistant"]
+    content: str | None
+    tool_calls: list[ChatCall] = Field(min_length=1)
+
+
+class ChatResult(Body):
+    """What came of a call."""
+
+    role: Literal["tool"]
+    tool_call_id: ChatId
+    content: str
+
+
+class ChatFunction(Body):
+    """A function that the model may call."""
+
+    name: Name
+    description: str | None = None
+    parameters: dict[str, Any]
+
+    _schema = field_validator("parameters")(checked_schema)
+
+
+class ChatTool(Body):
+    """Its frame."""
+
+    type: Literal["function"]
+    function: ChatFunction
+
+
 class ChatBody(Body):
     """The body of `POST /v1/chat/completions`, as far as this server knows it."""
 
     model: str = Field(min_length=1)
-    messages: list[Words] = Field(min_length=1)
+    messages: list[Words | CallingWords | ChatResult] = Field(min_length=1)
     stream: Literal[True]
     stream_options: StreamOptions | None = None
+    tools: list[ChatTool] | None = Field(default=None, min_length=1)
     reasoning_effort: Effort | None = None
     max_completion_tokens: PositiveInt | None = None
 
-    @property
-    def words(self) -> list[Words]:
-        """The conversation."""
-        return self.messages
+    @model_validator(mode="after")
+    def _results_follow_their_calls(self) -> "ChatBody":
+        need_unique(tool.function.name for tool in self.tools or ())
+        open_calls: set[str] = set()
+        for message in self.messages:
+            if isinstance(message, ChatResult):
+                if message.tool_call_id not in open_calls:
+                    raise ValueError("messages with role 'tool' must follow a message with their 'tool_calls'")
+                open_calls.remove(message.tool_call_id)
+                continue
+            _need_answers(open_calls)
+            if isinstance(message, CallingWords):
+                open_calls = {call.id for call in message.tool_calls}
+        _need_answers(open_calls)
+        return self
+
+    def asked(self) -> Asked:
+        """Say what was asked."""
+        tools = [Entry("tools", json.dumps([tool.model_dump() for tool in self.tools]))] if self.tools else []
+        said = [entry for message in self.messages for entry in _chat_entries(message)]
+        return Asked(self.model, (*tools, *said), bool(self.stream_options and self.stream_options.include_usage))
 
 
-def event(data: dict[str, Any] | list[Any]) -> str:
-    """Frame an event, named by its type if it has one."""
-    name = f"event: {data['type']}\n" if isinstance(data, dict) and "type" in data else ""
-    return f"{name}data: {json.dumps(data)}\n\n"
+def _need_answers(open_calls: set[str]) -> None:
+    if open_calls:
+        raise ValueError(f"these tool_call_ids did not have response messages: {sorted(open_calls)}")
 
 
-def responses_events(body: ResponsesBody, text: str, is_refusal: bool) -> Iterator[str]:
-    """Frame an answer of the Responses API: created, deltas, completed."""
-    response: dict[str, Any] = {"id": "resp_1", "object": "response", "created_at": 0, "model": body.model}
-    response |= {"output": [], "parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
-    yield event({"type": "response.created", "sequence_number": 0, "response": response | {"status": "in_progress"}})
-    kind, key = ("refusal", "refusal") if is_refusal else ("output_text", "text")
-    place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
-    for number, piece in enumerate(pieces(text), start=1):
-        yield event({"type": f"response.{kind}.delta", "sequence_number": number, "delta": piece, **place})
-    content = [{"type": kind, key: text, "annotations": []}] if text else []
-    item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": content}
-    usage = usage_of(body.words, text, ("input_tokens", "output_tokens"))
-    done = response | {"status": "completed", "output": [item], "usage": usage}
-    yield event({"type": "response.completed", "sequence_number": 99, "response": done})
-
-
-def chat_events(body: ChatBody, text: str, is_refusal: bool) -> Iterator[str]:
-    """Frame an answer of the Chat Completions API: chunks, a reason to finish, the usage, `[DONE]`."""
-    base: dict[str, Any] = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": body.model}
-
-    def chunk(delta: dict[str, Any], finish_reason: str | None = None) -> str:
-        return event(base | {"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]})
-
-    yield chunk({"role": "assistant", "content": ""})
-    for piece in pieces(text):
-        yield chunk({"refusal" if is_refusal else "content": piece})
-    yield chunk({}, "stop")
-    if body.stream_options and body.stream_options.include_usage:
-        usage = usage_of(body.words, text, ("prompt_tokens", "completion_tokens"))
-        yield event(base | {"choices": [], "usage": usage})
-    yield "data: [DONE]\n\n"
-
-
-def pieces(text: str) -> Iterator[str]:
-    """Cut a text into deltas."""
-    return (text[start : start + CHUNK_CHARS] for start in range(0, len(text), CHUNK_CHARS))
-
-
-def usage_of(words: list[Words], text: str, names: tuple[str, str]) -> dict[str, int]:
-    """Count words as tokens: numbers that a test can foretell."""
-    counts = (sum(len(message.content.split()) for message in words), len(text.split()))
-    return dict(zip(names, counts, strict=True)) | {"total_tokens": sum(counts)}
+def _chat_entries(message: Words | CallingWords | ChatResult) -> Iterator[Entry]:
+    match message:
+        case CallingWords():
+            yield Entry("assistant", message.content or "")
+            for call in message.tool_calls:
+                yield Entry("assistant", f"{call.function.name} {call.function.arguments}")
+        case ChatResult():
+            yield Entry("tool", message.content)
+        case Words():
+            yield Entry(message.role, message.content)

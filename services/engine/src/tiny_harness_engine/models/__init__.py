@@ -1,6 +1,14 @@
 """Model providers, behind one port. Importing this imports no provider's SDK."""
 
-from tiny_harness_engine.models.port import ModelMessage, ModelProvider, ModelReply, ModelRequest, ModelUsage, ToolCall
+from tiny_harness_engine.models.port import (
+    ModelMessage,
+    ModelProvider,
+    ModelReply,
+    ModelRequest,
+    ModelUsage,
+    ToolCall,
+    ToolSpec,
+)
 from tiny_harness_engine.models.provider import open_provider
 
 __all__ = [
@@ -10,5 +18,6 @@ __all__ = [
     "ModelRequest",
     "ModelUsage",
     "ToolCall",
+    "ToolSpec",
     "open_provider",
 ]

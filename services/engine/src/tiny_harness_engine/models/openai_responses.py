@@ -1,12 +1,20 @@
 """OpenAI's Responses API: the body of a request, and how its stream of events is read. Needs no SDK."""
 
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any
 
 from tiny_harness.settings import OpenAISettings
-from tiny_harness_engine.models.openai_reading import Seen, StreamError, checked
-from tiny_harness_engine.models.port import ModelReply, ModelRequest, ModelUsage, ToolCall
+from tiny_harness_engine.models.calls import accepted_schema, as_json, result_text
+from tiny_harness_engine.models.failure import Failure
+from tiny_harness_engine.models.port import ModelMessage, ModelReply, ModelRequest, ModelUsage, ToolCall, ToolSpec
+from tiny_harness_engine.models.reading import Seen, checked
+from tiny_harness_engine.models.wire_names import WireNames, wire_id
 
-PATH: Final = "responses"
+
+class InputDetails(Seen):
+    """Where the tokens of the input came from."""
+
+    cached_tokens: int | None = None
 
 
 class Usage(Seen):
@@ -14,6 +22,12 @@ class Usage(Seen):
 
     input_tokens: int | None = None
     output_tokens: int | None = None
+    input_tokens_details: InputDetails | None = None
+
+    def counted(self) -> ModelUsage:
+        """Count them our way."""
+        cached = (self.input_tokens_details or InputDetails()).cached_tokens
+        return ModelUsage(self.input_tokens or 0, self.output_tokens or 0, cached or 0)
 
 
 class Content(Seen):
@@ -44,7 +58,7 @@ class Response(Seen):
 
     output: list[Item] | None = None
     usage: Usage | None = None
-    error: StreamError | None = None
+    error: Failure | None = None
     incomplete_details: Incomplete | None = None
 
 
@@ -72,13 +86,24 @@ class Ended(Seen):
     response: Response
 
 
-def body(settings: OpenAISettings, request: ModelRequest) -> dict[str, Any]:
+class Broken(Seen):
+    """The stream ends with an error; its `type` is only the event's."""
+
+    code: str | None = None
+    message: str | None = None
+
+
+def body(settings: OpenAISettings, request: ModelRequest, names: WireNames) -> dict[str, Any]:
     """Write the body of a request."""
     content: dict[str, Any] = {
         "model": request.model or settings.model,
-        "input": [{"role": message.role, "content": message.text} for message in request.messages],
+        "input": [item for message in request.messages for item in _items(message, names)],
         "stream": True,
     }
+    if request.system:
+        content["instructions"] = request.system
+    if request.tools:
+        content["tools"] = [_tool(tool, names) for tool in request.tools]
     if request.effort is not None:
         content["reasoning"] = {"effort": request.effort}
     if settings.max_output_tokens is not None:
@@ -86,11 +111,41 @@ def body(settings: OpenAISettings, request: ModelRequest) -> dict[str, Any]:
     return content
 
 
+def _items(message: ModelMessage, names: WireNames) -> Iterator[dict[str, Any]]:
+    if message.role == "tool":
+        yield {
+            "type": "function_call_output",
+            "call_id": wire_id(message.call_id),
+            "output": result_text(message),
+        }
+        return
+    if message.text or not message.tool_calls:
+        yield {"role": message.role, "content": message.text}
+    for call in message.tool_calls:
+        yield {
+            "type": "function_call",
+            "call_id": wire_id(call.call_id),
+            "name": names.wire(call.name),
+            "arguments": as_json(call.arguments),
+        }
+
+
+def _tool(tool: ToolSpec, names: WireNames) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "name": names.wire(tool.name),
+        "description": tool.description,
+        "parameters": accepted_schema(tool.parameters),
+        "strict": False,  # this API's default is true, which refuses most schemas that people write
+    }
+
+
 class ResponsesReading:
-    """An answer that is being read. A refusal is text like any other."""
+    """An answer that is being read."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
+        self._refusal: list[str] = []
         self._calls: list[ToolCall] = []
         self._response: Response | None = None
 
@@ -102,16 +157,19 @@ class ResponsesReading:
     def take(self, event: object) -> str:
         """Read an event and give the text that it adds."""
         match Kind.model_validate(event).type:
-            case "response.output_text.delta" | "response.refusal.delta":
+            case "response.output_text.delta":
                 return self._add(Delta.model_validate(event).delta)
+            case "response.refusal.delta":
+                self._refusal.append(Delta.model_validate(event).delta)
             case "response.output_item.done":
                 self._add_call(ItemDone.model_validate(event).item)
             case "response.completed" | "response.incomplete":
                 return self._end(Ended.model_validate(event).response)
             case "response.failed":
-                raise (Ended.model_validate(event).response.error or StreamError()).as_model_error()
+                raise (Ended.model_validate(event).response.error or Failure()).in_stream()
             case "error":
-                raise StreamError.model_validate(event).as_model_error()
+                broken = Broken.model_validate(event)
+                raise Failure(code=broken.code, message=broken.message).in_stream()
             case _:
                 pass
         return ""
@@ -119,12 +177,9 @@ class ResponsesReading:
     def reply(self) -> ModelReply:
         """Give the whole answer."""
         response = self._response or Response()
-        usage = response.usage or Usage()
-        reply = ModelReply(
-            "".join(self._pieces), tuple(self._calls), ModelUsage(usage.input_tokens or 0, usage.output_tokens or 0)
-        )
+        reply = ModelReply("".join(self._pieces), tuple(self._calls), (response.usage or Usage()).counted())
         stopped_by = (response.incomplete_details or Incomplete()).reason or ""
-        return checked(reply, self.is_complete, stopped_by)
+        return checked(reply, self.is_complete, stopped_by, "".join(self._refusal))
 
     def _add(self, text: str) -> str:
         self._pieces.append(text)
@@ -135,14 +190,13 @@ class ResponsesReading:
             self._calls.append(ToolCall(item.call_id or "", item.name or "", item.arguments or ""))
 
     def _end(self, response: Response) -> str:
-        """Take the last event; a server that streams no deltas has all its text in there."""
+        """Take the last event; a server that streams no pieces has all that it says in there."""
         self._response = response
-        if self._pieces:
-            return ""
-        contents = [content for item in response.output or () for content in item.content or ()]
-        return self._add("".join(content.text or content.refusal or "" for content in contents))
-
-
-def open_reading() -> ResponsesReading:
-    """Begin to read an answer."""
-    return ResponsesReading()
+        items = response.output or ()
+        if not self._calls:
+            for item in items:
+                self._add_call(item)
+        contents = [content for item in items for content in item.content or ()]
+        if not self._refusal:
+            self._refusal += [content.refusal or "" for content in contents]
+        return "" if self._pieces else self._add("".join(content.text or "" for content in contents))

@@ -1,20 +1,48 @@
 """A model provider as the model step sees it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from tiny_harness.settings import Effort
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool that the model wants to run."""
+
+    call_id: str
+    name: str
+    """As the harness names it: a provider that allows fewer characters gets another one, and is translated back."""
+    arguments: str
+    """JSON, as the model wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool that the model may ask for."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """JSON Schema of its arguments, an object's."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelMessage:
     """One message of the conversation, in the order in which the model is to read it."""
 
-    role: Literal["user", "assistant"]
+    role: Literal["user", "assistant", "tool"]
+    """`tool`: the result of a call that the assistant message before it asked for."""
     text: str
     message_id: str = ""
     """Id of the A2A message it comes from."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """Of an assistant's message: what it asked for."""
+    call_id: str = ""
+    """Of a tool's message: the call that it answers."""
+    is_error: bool = False
+    """Of a tool's message: the call failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +54,13 @@ class ModelRequest:
     attempt: int
     """From 1; higher when the same step is asked again."""
     messages: Sequence[ModelMessage]
-    """The window, oldest first; ends with the messages to answer."""
+    """The window, oldest first; ends with what is to be answered."""
     effort: Effort | None = None
     model: str | None = None
     """The model that the task chose; `None`: the configured one."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A tool that the model wants to run."""
-
-    call_id: str
-    name: str
-    arguments: str
-    """JSON, as the model wrote it."""
+    system: str = ""
+    """What stands before the conversation; the same from call to call, so that providers may cache it."""
+    tools: Sequence[ToolSpec] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +68,10 @@ class ModelUsage:
     """Tokens of one call, as the provider counts them."""
 
     input_tokens: int = 0
+    """All of the input, cached tokens included."""
     output_tokens: int = 0
+    cached_tokens: int = 0
+    """Those of the input that the provider read from its cache."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from tiny_harness_engine.models.port import ModelProvider
 PROVIDERS: Final = {
     "scripted": "tiny_harness_engine.models.scripted:open_scripted",
     "openai": "tiny_harness_engine.models.openai_client:open_openai",
+    "anthropic": "tiny_harness_engine.models.anthropic_client:open_anthropic",
 }
 """Name in `[model] provider` → function of (settings, environ) that opens it without I/O to the provider."""
 

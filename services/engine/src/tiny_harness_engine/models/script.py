@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     JsonValue,
     NonNegativeFloat,
+    NonNegativeInt,
     PositiveInt,
     ValidationError,
     model_validator,
@@ -31,11 +32,30 @@ class Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
+class Result(Entry):
+    """Conditions on the result of a tool call; those that are left out hold."""
+
+    name: str | None = None
+    """The tool, as the harness names it."""
+    text: re.Pattern[str] | None = None
+    """Searched in the result; its groups may stand in the reply."""
+    is_error: bool | None = None
+    """Whether the call failed."""
+
+
 class When(Entry):
     """Conditions on the request; those that are left out hold."""
 
     text: re.Pattern[str] | None = None
     """Searched in the last user message; its groups may stand in the reply."""
+    result: Result | None = None
+    """One of the results of the tools that the model asked for last fits; none does after the model's last words."""
+    system: re.Pattern[str] | None = None
+    """Searched in what stands before the conversation; its groups may stand in the reply."""
+    offers: str | None = None
+    """A tool that the model may ask for."""
+    model: str | None = None
+    """The model that is asked: the task's choice, else that of `[scripted] model`."""
     message_id: str | None = None
     """How the last user message's id begins."""
     turn: PositiveInt | None = None
@@ -66,7 +86,15 @@ class CallOfTool(Entry):
 
     name: Annotated[str, Field(min_length=1)]
     arguments: dict[str, JsonValue] | str = {}
-    """A table; or text, sent as it is, so that it can be broken JSON."""
+    """A table, each text in it a template; or a template of the whole, which may hold numbers, or be broken JSON."""
+
+
+class Tokens(Entry):
+    """What an answer is said to have cost."""
+
+    input_tokens: NonNegativeInt = 0
+    output_tokens: NonNegativeInt = 0
+    cached_tokens: NonNegativeInt = 0
 
 
 class Rule(Entry):
@@ -76,9 +104,12 @@ class Rule(Entry):
     remember: re.Pattern[str] | None = None
     """A condition too: searched in earlier user messages, newest first; its groups may stand in the reply."""
     reply: str | None = None
-    """A template: `{text}`, `{message_id}`, `{turn}`, `{messages}` (their number), `{attempt}`, and regex groups as
-    `{name}` or `{1}`. Other braces stay."""
+    """A template: `{text}`, `{message_id}`, `{turn}`, `{step}`, `{messages}` (their number), `{attempt}`, `{model}`,
+    `{result}` (the whole text of the one that fits), and regex groups as `{name}` or `{1}`. Other braces stay."""
     tool_calls: tuple[CallOfTool, ...] = ()
+    """Tools to run, beside the text or without any."""
+    usage: Tokens | None = None
+    """Default: words are counted as tokens."""
     delay_s: NonNegativeFloat = 0.0
     """Silence before anything else."""
     stream: Streaming | None = None
