@@ -216,7 +216,7 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
         f"{_BUILT_INS}::test_effort_shows_the_tasks_own_before_the_default",
     ),
     "R8.3": (
-        f"{_REQUESTS}::test_a_tasks_effort_is_in_every_later_request_and_in_its_metadata",
+        f"{_REQUESTS}::test_a_tasks_effort_is_in_every_later_request_and_adds_nothing_else",
         f"{_ENGINE}::test_an_effort_holds_for_every_later_call",
     ),
     "R8.4": (f"{_ABUSE}::test_an_effort_that_there_is_not_is_refused_and_the_old_one_stays",),

@@ -188,6 +188,8 @@ REQUIRED: dict[str, Any] = {
     "command": "deploy",
     "arguments": "prod",
     "requested_by": "ann",
+    "call_id": "c1",
+    "tool": "orders/shop.refund",
     "turn": 1,
     "step": 1,
     "messages": [{"role": "user", "text": "hello"}],

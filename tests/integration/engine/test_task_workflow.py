@@ -218,17 +218,18 @@ async def test_a_model_that_fails_for_good_parks_with_the_reason_and_the_next_me
     assert (await task.replies())[1] == "re: two"
 
 
-async def test_a_model_that_only_asks_for_a_tool_is_told_that_there_is_none(
+async def test_a_model_that_asks_for_tools_without_end_is_stopped(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def ask_for_a_tool(*_: object) -> ModelReply:
         return ModelReply("", [ToolCall("c1", "refund", "{}")])
 
+    monkeypatch.setattr("tiny_harness_engine.workflows.turns.MAX_STEPS", 3)
     monkeypatch.setattr(engine.model, "reply", ask_for_a_tool)
     task = engine.task()
     await task.start("m1", "one")
     await task.until_state("INPUT_REQUIRED")
-    assert "refund" in (await task.replies())[0]
+    assert "3 times" in (await task.replies())[-1]
 
 
 async def test_a_delegated_task_fails_with_the_reason(engine: Engine) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tiny_harness.contracts import Delivery, NewTask, Sender, TaskSnapshot
 from tiny_harness.errors import InvalidInput, TaskNotFound, UnsupportedContent
-from tiny_harness.ext.task import Participant
+from tiny_harness.ext.task import AGENT_ID, Participant
 from tiny_harness.intake import message_cause
 from tiny_harness.states import TaskState
 from tiny_harness_engine.core.incoming import Incoming, read_delivery
@@ -24,7 +24,7 @@ def incoming(*parts: dict[str, Any], **more: Any) -> Incoming:
 
 
 def parked() -> TaskSnapshot:
-    people = (Participant(id="ann", role="reporter"),)
+    people = (Participant(id="ann", role="reporter"), Participant(id=AGENT_ID, kind="agent", role="assignee"))
     return TaskSnapshot(task_id="t", context_id="c", state=TaskState.INPUT_REQUIRED, participants=people)
 
 

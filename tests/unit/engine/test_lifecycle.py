@@ -11,7 +11,7 @@ from tiny_harness.errors import InvalidInput, QueueFull, RoleNotPermitted, TaskE
 from tiny_harness.ext.task import Lifecycle, Participant
 from tiny_harness.hooks import Verdict
 from tiny_harness.intake import read_message
-from tiny_harness.states import AWAITING_NEXT_MESSAGE, TERMINAL_STATES, TaskState
+from tiny_harness.states import AWAITING_ANSWER, AWAITING_NEXT_MESSAGE, TERMINAL_STATES, TaskState
 from tiny_harness_engine.core import lifecycle
 from tiny_harness_engine.core.drafts import Decision
 from tiny_harness_engine.core.lifecycle import TurnReport
@@ -241,7 +241,7 @@ def test_what_has_ended_is_neither_rejected_nor_cut_nor_told(state: TaskState) -
     ended = family(state=state)
     assert lifecycle.reject(ended, "no") is None
     assert lifecycle.cut_turn(ended) is None
-    assert lifecycle.child_changed(ended, change("k1", 2)) is None
+    assert lifecycle.child_changed(ended, change("k1", 2), "{}") is None
 
 
 def test_a_cut_turn_parks_and_answers_nobody_with_words() -> None:
@@ -266,14 +266,13 @@ def test_without_a_turn_there_is_nothing_to_cut() -> None:
     assert lifecycle.cut_turn(parked()) is None
 
 
-def test_news_of_a_sub_task_are_noted_and_told_and_the_task_stays_as_it_is() -> None:
-    decision = lifecycle.child_changed(family(), change("k1", 4, state=TaskState.COMPLETED))
+def test_news_of_a_sub_task_are_told_and_the_task_stays_as_it_is() -> None:
+    decision = lifecycle.child_changed(family(), change("k1", 4, state=TaskState.WORKING), "{}")
     assert decision is not None
     assert [(row.task_id, row.seq, row.state) for row in decision.snapshot.children] == [
-        ("k1", 4, TaskState.COMPLETED),
+        ("k1", 4, TaskState.WORKING),
         ("k2", 1, TaskState.INPUT_REQUIRED),
     ]
-    assert decision.snapshot.unresolved == ("k2",)
     [draft] = decision.drafts
     assert (draft.kind, draft.state, draft.sub_state, draft.tells_task) == (
         "state",
@@ -283,14 +282,42 @@ def test_news_of_a_sub_task_are_noted_and_told_and_the_task_stays_as_it_is() -> 
     )
 
 
+def test_the_end_of_a_sub_task_is_a_note_that_an_idle_model_reads_at_once() -> None:
+    decision = lifecycle.child_changed(family(), change("k1", 4, state=TaskState.COMPLETED), '{"note": 1}')
+    assert decision is not None
+    [draft] = decision.drafts
+    assert (draft.kind, draft.received, draft.received_as, draft.tells_task) == ("input", '{"note": 1}', "turn", True)
+    assert (decision.snapshot.state, decision.snapshot.turn) == (TaskState.WORKING, 2)
+    assert [message.message_id for message in decision.snapshot.reading] == ["note:k1:4"]
+    assert decision.snapshot.unresolved == ("k2",)
+
+
+def test_a_note_is_no_answer_to_a_question() -> None:
+    asking = family(sub_state=AWAITING_ANSWER)
+    decision = lifecycle.child_changed(asking, change("k1", 4, state=TaskState.FAILED), "{}")
+    assert decision is not None
+    assert (decision.snapshot.sub_state, decision.received_as) == (AWAITING_ANSWER, "queued")
+    assert [message.message_id for message in decision.snapshot.mailbox] == ["note:k1:4"]
+
+
+def test_a_delegated_task_waits_for_its_sub_tasks_and_goes_on_with_the_news() -> None:
+    working = opened().model_copy(update={"children": family().children, "lifecycle": "delegated"})
+    idle = after(lifecycle.end_turn(working, 1, 1))
+    assert (idle.state, idle.reading) == (TaskState.WORKING, ())
+    assert not lifecycle.is_running(idle)
+    told = after(lifecycle.child_changed(idle, change("k1", 4, state=TaskState.COMPLETED), "{}"))
+    assert lifecycle.is_running(told)
+    assert after(deliver(idle, "m9")).turn == 2
+
+
 @pytest.mark.parametrize(("child", "seq"), [("k1", 1), ("k1", 0), ("stranger", 9)])
 def test_old_news_and_news_of_a_stranger_change_nothing(child: str, seq: int) -> None:
-    assert lifecycle.child_changed(family(), change(child, seq)) is None
+    assert lifecycle.child_changed(family(), change(child, seq), "{}") is None
 
 
 def test_news_of_a_sub_task_do_not_disturb_a_running_turn() -> None:
     running = opened().model_copy(update={"children": family().children})
-    decision = lifecycle.child_changed(running, change("k2", 3, state=TaskState.CANCELED))
+    decision = lifecycle.child_changed(running, change("k2", 3, state=TaskState.CANCELED), "{}")
     assert decision is not None
     assert decision.drafts[0].state is TaskState.WORKING
     assert (decision.snapshot.turn, decision.snapshot.reading) == (running.turn, running.reading)

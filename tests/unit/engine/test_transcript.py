@@ -20,7 +20,7 @@ class Log:
         self.events: list[Event] = []
 
     def add(self, kind: EventKind, payload: dict[str, Any]) -> "Log":
-        self.events.append(Event("t", len(self.events) + 1, f"c{len(self.events)}", kind, json.dumps(payload)))
+        self.events.append(Event("t", len(self.events) + 1, f"m:{len(self.events)}", kind, json.dumps(payload)))
         return self
 
     def user(self, message_id: str, *parts: dict[str, Any]) -> "Log":

@@ -9,7 +9,7 @@ from tiny_harness import errors as ours
 from tiny_harness.errors import HarnessError
 from tiny_harness_gateway.errors import http_response, to_a2a
 
-SAMPLES = {str: "x", int: 7, bool: True, tuple[str, ...]: ("x", "y")}
+SAMPLES = {float | None: 1.5, str: "x", int: 7, bool: True, tuple[str, ...]: ("x", "y")}
 
 
 def make(kind: type[HarnessError]) -> HarnessError:

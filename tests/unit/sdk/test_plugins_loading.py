@@ -162,12 +162,6 @@ def test_a_manifest_that_leads_out_of_the_plugin_rejects_it(make: Make, tmp_path
     assert "leads out" in rejected(root).reason
 
 
-def test_the_portable_parts_are_named_as_not_used_yet(make: Make) -> None:
-    _, report = loaded(make({"skills/x/SKILL.md": "x", "mcp.json": {}}))
-    assert part(report, "skills") == ("skills", "unused", "not used yet")
-    assert part(report, "mcp.json") == ("mcp", "unused", "not used yet")
-
-
 async def test_a_command_with_a_body_in_the_plugin_runs(make: Make) -> None:
     files = with_hooks({**BODY, "priority": 700, "deadline_s": 2}, **{"@/commands.json": {"commands": [COMMAND]}})
     plugin, report = loaded(make(files))

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from tiny_harness.errors import RoleNotPermitted, TaskNotFound
 from tiny_harness.ext.task import Participant, Role
 
-Act = Literal["read the task", "send a message", "control the task", "change participants"]
+Act = Literal["read the task", "send a message", "control the task", "change participants", "approve"]
 
 _RANK: Final[tuple[Role, ...]] = ("admin", "reporter", "assignee", "watcher")
 
@@ -18,6 +18,7 @@ _ALLOWED: Final[dict[Act, frozenset[Role]]] = {
     "send a message": frozenset({"admin", "reporter", "assignee"}),
     "control the task": frozenset({"admin", "reporter", "assignee"}),
     "change participants": frozenset({"admin", "reporter"}),
+    "approve": frozenset({"admin", "reporter"}),
 }
 
 

@@ -3,10 +3,12 @@
 Everything here is small: message content crosses as opaque A2A JSON text, everything larger by reference to the store.
 """
 
-from typing import Final
+from decimal import Decimal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from tiny_harness.ext.plan import Plan
 from tiny_harness.ext.stream import ReceivedAs
 from tiny_harness.ext.task import Lifecycle, Participant, ParticipantKind
 from tiny_harness.states import TaskState
@@ -57,6 +59,8 @@ class Receipt(Model):
     received_as: ReceivedAs
     turn: int | None = None
     """The turn that reads it, if that is known already."""
+    is_answered: bool = False
+    """Whether its reply is in the store already: a command that ran at once."""
 
 
 class Cancel(Model):
@@ -90,6 +94,8 @@ class ChildChanged(Model):
     """The child's event that says so: tells an old change from a new one."""
     state: TaskState
     sub_state: str | None = None
+    words: str = ""
+    """When it has ended: its last words, cut to what a signal can carry."""
 
 
 class Child(Model):
@@ -108,6 +114,12 @@ class Usage(Model):
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    """Those of the input that a provider's cache held."""
+    cost: Decimal | None = None
+    """Money, of the calls whose model has a price; `None`: of none."""
+    unpriced: tuple[str, ...] = ()
+    """Models that were asked and have no price: what they cost is in no sum."""
 
     def plus(self, other: "Usage") -> "Usage":
         """Add up."""
@@ -115,11 +127,39 @@ class Usage(Model):
             calls=self.calls + other.calls,
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cost=other.cost if self.cost is None else self.cost + (other.cost or 0),
+            unpriced=tuple(sorted({*self.unpriced, *other.unpriced})),
         )
+
+    def shown(self) -> dict[str, Any]:
+        """Show it, as JSON: money as a decimal number in text, never as zero where it is not known."""
+        data = self.model_dump(exclude={"cost", "unpriced"})
+        if self.cost is not None:
+            data["cost"] = f"{self.cost:f}"
+        return {**data, "unpriced": list(self.unpriced)} if self.unpriced else data
+
+
+class Question(Model):
+    """What a paused turn waits to be told by somebody."""
+
+    request_id: str
+    """Names it to whoever answers."""
+    kind: Literal["approval", "budget"]
+    call: int = 0
+    """Of an approval: the place of the tool call within its step."""
+
+
+class Approval(Model):
+    """What somebody said of a tool call of the current step."""
+
+    call: int
+    allowed: bool
+    reason: str = ""
 
 
 class TaskSnapshot(Model):
-    """All that a run needs to know of its task. Holds no text; replaced with every commit."""
+    """All that a run needs to know of its task. Holds no messages; replaced with every commit."""
 
     task_id: str
     context_id: str
@@ -136,6 +176,12 @@ class TaskSnapshot(Model):
     """The messages that the current turn answers."""
     mailbox: tuple[Input, ...] = ()
     """Messages that wait for the running turn, in order."""
+    read_count: int = 0
+    """How many of them earlier steps of the turn have read."""
+    question: Question | None = None
+    """Set while the turn is paused: it goes on when somebody has answered."""
+    approvals: tuple[Approval, ...] = ()
+    """What was said of the current step's tool calls."""
     participants: tuple[Participant, ...] = ()
     commands: tuple[Input, ...] = ()
     """Commands that run, or are to run, in activities of their own."""
@@ -148,7 +194,13 @@ class TaskSnapshot(Model):
     depth: int = 0
     """How many tasks are above it."""
     children: tuple[Child, ...] = ()
+    plan: Plan | None = None
+    """What the agent means to do. The one thing here that holds words: the workflow changes it without I/O."""
+    skills: tuple[str, ...] = ()
+    """Skills that the agent has loaded."""
     usage: Usage = Usage()
+    budgets: int = 0
+    """How many more budgets people have granted."""
 
     @property
     def unresolved(self) -> tuple[str, ...]:

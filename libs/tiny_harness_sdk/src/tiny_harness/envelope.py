@@ -4,16 +4,16 @@ An envelope is one data part of media type `MEDIA_TYPE`. A control is the only p
 beside text. The schema is closed: an unknown kind, action or field refuses the whole message.
 """
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from tiny_harness.errors import InvalidInput
 from tiny_harness.ext.task import SERVER_CONTROLLED, Participant, TaskText
 
 MEDIA_TYPE: Final = "application/vnd.tiny-harness.event+json"
 
-Action = Literal["complete", "interrupt"]
+Action = Literal["complete", "interrupt", "answer"]
 
 
 class Control(BaseModel):
@@ -24,6 +24,16 @@ class Control(BaseModel):
     kind: Literal["control"]
     action: Action
     reason: str | None = Field(default=None, max_length=2_000)
+    request_id: str | None = Field(default=None, max_length=256)
+    """Of an `answer`: the question, as the status update that asked it names it."""
+    value: str | None = Field(default=None, max_length=2_000)
+    """Of an `answer`: what is said to it."""
+
+    @model_validator(mode="after")
+    def _answers_are_whole(self) -> Self:
+        if (self.action == "answer") != (self.request_id is not None and self.value is not None):
+            raise ValueError("an answer has request_id and value, and nothing else has")
+        return self
 
 
 class TaskPatch(TaskText):
@@ -52,6 +62,12 @@ def control_part(action: Action, reason: str | None = None) -> dict[str, Any]:
     data: dict[str, Any] = {"kind": "control", "action": action}
     if reason:
         data["reason"] = reason
+    return {"data": data, "mediaType": MEDIA_TYPE}
+
+
+def answer_part(request_id: str, value: str) -> dict[str, Any]:
+    """Build the data part of an answer to a question, as A2A JSON."""
+    data = {"kind": "control", "action": "answer", "request_id": request_id, "value": value}
     return {"data": data, "mediaType": MEDIA_TYPE}
 
 

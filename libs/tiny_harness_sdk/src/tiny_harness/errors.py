@@ -15,9 +15,15 @@
     ├── ConnectionLost              connection_lost    a client lost its harness in the middle of a call
     ├── ServerRefused               server_refused     a server answered with a refusal of its own words
     ├── ModelError                  model_failed       the model provider failed
+    ├── UnknownTool                 unknown_tool       no tool has this name
+    ├── InvalidArguments            invalid_arguments  a tool's arguments are not what its schema asks for
+    ├── SchemaDrift                 schema_drift       a tool is no longer what the model was shown
+    ├── ToolFailed                  tool_failed        a tool gave no answer; it may or may not have run
     ├── RegistryError               invalid_registry   a name that is invalid or taken, when a registry is built
     ├── RefusedByPolicy             refused_by_policy  a hook refused what was asked
+    ├── AlreadyAnswered             already_answered   nobody waits for this answer
     ├── UnresolvedSubTasks          unresolved_sub_tasks  the task has sub-tasks that are still open
+    ├── InvalidPlan                 invalid_plan       a plan with a cycle, or a step that cannot be done
     ├── CommandFailed               command_failed     what a command's body says of its own failure
     ├── HookAbort                   hook_abort         how an executor refuses: raised by it, never by us
     ├── SignatureRefused            signature_refused  a remote call whose signature nobody believes
@@ -228,6 +234,59 @@ class ModelError(HarnessError):
 
 
 @dataclass(eq=False)
+class UnknownTool(HarnessError):
+    """No tool has this name."""
+
+    code: ClassVar[str] = "unknown_tool"
+    tool: str
+
+    def __str__(self) -> str:
+        return f"there is no tool {self.tool}"
+
+
+@dataclass(eq=False)
+class InvalidArguments(HarnessError):
+    """A tool's arguments are not JSON, too large, or not what its schema asks for; nothing was sent."""
+
+    code: ClassVar[str] = "invalid_arguments"
+    tool: str
+    path: str
+    """Where the fault is, as a JSON path such as `$.lines[0].count`."""
+    reason: str
+
+    def __str__(self) -> str:
+        return f"wrong arguments for {self.tool} at {self.path}: {self.reason}"
+
+
+@dataclass(eq=False)
+class SchemaDrift(HarnessError):
+    """A tool's schema or its hints have changed since the model was shown it; nothing was sent."""
+
+    code: ClassVar[str] = "schema_drift"
+    tool: str
+
+    def __str__(self) -> str:
+        return f"the tool {self.tool} has changed since it was listed; look at it again before you call it"
+
+
+@dataclass(eq=False)
+class ToolFailed(HarnessError):
+    """A call to a tool has no answer. Whether it may be repeated is for whoever knows what the tool does."""
+
+    code: ClassVar[str] = "tool_failed"
+    tool: str
+    reason: str
+    may_have_run: bool = True
+    """Whether the request may have reached the tool; false: it certainly has not run."""
+    transient: bool = False
+    """Whether the same call may have more luck a little later."""
+
+    def __str__(self) -> str:
+        certainty = "it may have run all the same" if self.may_have_run else "it was not run"
+        return f"the tool {self.tool} failed: {self.reason}; {certainty}"
+
+
+@dataclass(eq=False)
 class RegistryError(HarnessError):
     """Something cannot be registered under this name (R6.5)."""
 
@@ -253,6 +312,17 @@ class RefusedByPolicy(HarnessError):
 
 
 @dataclass(eq=False)
+class AlreadyAnswered(HarnessError):
+    """An answer to a question that is not open: it was answered, or its turn is over."""
+
+    code: ClassVar[str] = "already_answered"
+    request_id: str
+
+    def __str__(self) -> str:
+        return f"the question {self.request_id} is not open: it was answered, or its turn is over"
+
+
+@dataclass(eq=False)
 class UnresolvedSubTasks(HarnessError):
     """A task cannot be completed while sub-tasks of it are open (R5.4)."""
 
@@ -263,6 +333,19 @@ class UnresolvedSubTasks(HarnessError):
 
     def __str__(self) -> str:
         return f"task {self.task_id} has unresolved sub-tasks: {', '.join(self.ids)}"
+
+
+@dataclass(eq=False)
+class InvalidPlan(HarnessError):
+    """A plan that is none, or something that cannot be done with one."""
+
+    code: ClassVar[str] = "invalid_plan"
+    reason: str
+    cycle: tuple[str, ...] = ()
+    """Ids of steps of which each depends on the next, the last being the first again; empty if there is no cycle."""
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 @dataclass(eq=False)

@@ -47,6 +47,10 @@ class Intake(BaseModel):
     control: Action | None = None
     reason: str | None = None
     """Why, as the sender of a control put it."""
+    request_id: str | None = None
+    """The question that a control answers."""
+    value: str | None = None
+    """What it says to it."""
     patch: TaskPatch | None = None
     text: str = ""
     """All text parts, joined by blank lines."""
@@ -75,7 +79,13 @@ def read_message(message: dict[str, Any]) -> Intake:
         if len(parts) > 1:
             raise InvalidInput("invalid_envelope", "message.parts", "a control is the only part of its message")
         return Intake(
-            kind="control", message_id=message_id, digest=digest, control=envelope.action, reason=envelope.reason
+            kind="control",
+            message_id=message_id,
+            digest=digest,
+            control=envelope.action,
+            reason=envelope.reason,
+            request_id=envelope.request_id,
+            value=envelope.value,
         )
     if content.words or content.has_data:
         text = "\n\n".join(content.words)
@@ -130,10 +140,17 @@ def authorise(task_id: str, participants: Iterable[Participant], sender: str, in
         RoleNotPermitted: No role of theirs allows it.
     """
     people = tuple(participants)
-    act: access.Act = "control the task" if intake.kind == "control" else "send a message"
-    access.check(task_id, people, sender, "read the task" if intake.command else act)
+    access.check(task_id, people, sender, _act(intake))
     if intake.patch and intake.patch.participants:
         access.check(task_id, people, sender, "change participants")
+
+
+def _act(intake: Intake) -> access.Act:
+    if intake.command is not None:
+        return "read the task"
+    if intake.control == "answer":
+        return "approve"
+    return "control the task" if intake.kind == "control" else "send a message"
 
 
 def message_cause(message_id: str) -> str:

@@ -7,8 +7,9 @@ and `config_file`.
 import getpass
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Final, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -21,6 +22,8 @@ DEFAULT_MODEL: Final = "gpt-5.4-mini"
 DEFAULT_ANTHROPIC_MODEL: Final = "claude-sonnet-5"
 DEFAULT_ANTHROPIC_OUTPUT: Final = 16_000
 """Anthropic's API wants a bound; this one leaves room for thinking, which counts, and every newer model takes it."""
+
+AGENT_NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
 
 class Section(BaseModel):
@@ -216,6 +219,33 @@ class HookSettings(Section):
     """Seconds between two looks at whether a remote executor is there."""
 
 
+class AgentSettings(Section):
+    """`[agents.<name>]`: a remote A2A agent that sub-tasks can be given to."""
+
+    url: str
+    """Where it is: its card is asked for below, at `/.well-known/agent-card.json`. https, or http on loopback."""
+    token_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """The environment variable that holds its credential, which goes to the origin of `url` and nowhere else."""
+    description: str = Field(default="", max_length=1_000)
+    """What it is good for, in words for the model."""
+    participant: str | None = Field(default=None, pattern=PARTICIPANT_ID_PATTERN)
+    """Who we are there, for a tiny-harness that believes who holds its token; others know it by the credential."""
+    timeout: PositiveFloat = 30.0
+    """Seconds that it may take to answer a call."""
+    patience: PositiveFloat = 600.0
+    """Seconds that it may be away, or not know a task of ours, before its sub-tasks count as failed."""
+
+    @field_validator("url")
+    @classmethod
+    def _url_is_safe(cls, url: str) -> str:
+        from tiny_harness.hooks.delivery import address_fault  # late: most configurations name no agent
+
+        fault = address_fault(url)
+        if fault is not None or "?" in url:
+            raise ValueError(fault or "must hold no query")
+        return url.rstrip("/")
+
+
 class AuthSettings(Section):
     """`[auth]`: how the gateway knows who speaks."""
 
@@ -253,6 +283,8 @@ class Settings(Section):
     store: StoreSettings = StoreSettings()
     tasks: TaskSettings = TaskSettings()
     hooks: HookSettings = HookSettings()
+    agents: Mapping[Annotated[str, Field(pattern=AGENT_NAME_PATTERN)], AgentSettings] = Field(default_factory=dict)
+    """Remote agents that sub-tasks can be given to, by the names that the model uses."""
     auth: AuthSettings = AuthSettings()
     retention: RetentionSettings = RetentionSettings()
     o11y: ObservabilitySettings = ObservabilitySettings()
@@ -267,6 +299,13 @@ class Settings(Section):
         """The models of the provider that is in use."""
         sections = {"openai": self.openai, "anthropic": self.anthropic, "scripted": self.scripted}
         return sections[self.model.provider]
+
+    @field_validator("agents")
+    @classmethod
+    def _self_is_this_harness(cls, agents: Mapping[str, AgentSettings]) -> Mapping[str, AgentSettings]:
+        if "self" in agents:
+            raise ValueError("self is this harness: give the agent another name")
+        return agents
 
     @model_validator(mode="after")
     def _none_needs_loopback(self) -> Self:

@@ -46,6 +46,12 @@ AWAITING_NEXT_MESSAGE: Final = "awaiting-next-message"
 AWAITING_ANSWER: Final = "awaiting-answer"
 """The agent has asked a question."""
 
+AWAITING_APPROVAL: Final = "awaiting-approval"
+"""A tool call waits for a reporter or an admin to allow it."""
+
+AWAITING_BUDGET: Final = "awaiting-budget"
+"""The budget is spent; a reporter or an admin may grant another one."""
+
 STATE_LABELS: Final[dict[TaskState, str]] = {
     TaskState.SUBMITTED: "Queued",
     TaskState.WORKING: "Working",
@@ -61,6 +67,8 @@ STATE_LABELS: Final[dict[TaskState, str]] = {
 SUB_STATE_LABELS: Final[dict[str, str]] = {
     AWAITING_NEXT_MESSAGE: "Your turn",
     AWAITING_ANSWER: "Waiting for your answer",
+    AWAITING_APPROVAL: "Waiting for your approval",
+    AWAITING_BUDGET: "Waiting for more budget",
 }
 """What a person reads for each known sub-state; an unknown one shows its state's label only."""
 

@@ -16,7 +16,8 @@ def task_data(snapshot: TaskSnapshot, text: TaskText) -> dict[str, Any]:
             SubTask(task_id=child.task_id, state=child.state.value, sub_state=child.sub_state)
             for child in snapshot.children
         ),
-        usage=snapshot.usage.model_dump() if snapshot.usage.calls else None,
+        plan=snapshot.plan,
+        usage=snapshot.usage.shown() if snapshot.usage.calls else None,
         lifecycle=snapshot.lifecycle,
         model=snapshot.model,
         reasoning_effort=snapshot.effort,

@@ -5,18 +5,22 @@ from typing import Any, Final
 
 from temporalio.common import RetryPolicy
 
-from tiny_harness.contracts import Delivery, Input, Model, NewTask, Receipt, Sender, TaskSnapshot
+from tiny_harness.contracts import Approval, Delivery, Input, Model, NewTask, Receipt, Sender, TaskSnapshot
 from tiny_harness.hooks.verdict import Verdict
+from tiny_harness_engine.core.acting import TaskLimits
 from tiny_harness_engine.core.commands import CommandDone
 from tiny_harness_engine.core.drafts import Decision
 from tiny_harness_engine.core.lifecycle import NO_REPORT, TurnReport
+from tiny_harness_engine.core.steps import CallPlan
 
 TAKE: Final = "take"
 COMMIT: Final = "commit"
 LOAD: Final = "load"
 STEP: Final = "step"
 RUN_COMMAND: Final = "run_command"
+RUN_TOOL: Final = "run_tool"
 JUDGE: Final = "judge"
+STOP_CHILDREN: Final = "stop_children"
 
 
 class Judgement(Model):
@@ -58,6 +62,14 @@ class JudgeRequest(Model):
     task_id: str
     sender: Sender
     reason: str | None = None
+
+
+class StopChildren(Model):
+    """Cancel the sub-tasks of a task that has ended."""
+
+    task_id: str
+    """The task that has ended."""
+    task_ids: tuple[str, ...]
 
 
 class CommandRequest(Model):
@@ -124,6 +136,23 @@ class StepAnswer(Model):
     rejected: str | None = None
     """Why a policy does not let the task start."""
     report: TurnReport = NO_REPORT
+    calls: tuple[CallPlan, ...] = ()
+    """What the model asked for; none: the turn is over."""
+    limits: TaskLimits = TaskLimits()
+    over_budget: str | None = None
+    """Why the model was not asked: the budget is spent."""
+
+
+class ToolRequest(Model):
+    """One tool call of a step."""
+
+    task_id: str
+    turn: int
+    step: int
+    call: int
+    attempt: int
+    approval: Approval | None = None
+    """What a person said of it."""
 
 
 # A retrying local activity blocks the task's other updates and ignores schedule-to-close: few attempts, then a normal
@@ -134,6 +163,9 @@ LOCAL_TAKE_TIMEOUT: Final = timedelta(seconds=13)
 TAKE_TIMEOUT: Final = timedelta(seconds=30)
 JUDGE_TIMEOUT: Final = timedelta(seconds=20)
 COMMAND_TIMEOUT: Final = timedelta(seconds=60)
+STOP_TIMEOUT: Final = timedelta(seconds=30)
+TOOL_TIMEOUT: Final = timedelta(minutes=10)
+TOOL_RETRY: Final = RetryPolicy(maximum_attempts=1)
 COMMAND_RETRY: Final = RetryPolicy(maximum_attempts=1)
 LOCAL_COMMIT_RETRY: Final = RetryPolicy(
     maximum_attempts=4, initial_interval=timedelta(milliseconds=50), maximum_interval=timedelta(milliseconds=500)

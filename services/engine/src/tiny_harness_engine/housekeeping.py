@@ -101,6 +101,7 @@ class Housekeeping:
         await self._terminate(task_id)
         while not await self._commit_cancel(task_id):
             log.info("task %s moved while it was ended; trying again", task_id)
+        await self._runs.begin(task_id)  # a run of an ended task takes its open sub-tasks along
 
     async def _terminate(self, task_id: str) -> None:
         try:

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 OPERATION_OF: Final[Mapping[EventKind, str]] = {
     "task": "task.started",
     "input": "message.received",
+    "step": "step.finished",
     "reply": "reply.sent",
     "state": "state.changed",
 }

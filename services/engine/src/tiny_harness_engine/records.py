@@ -8,13 +8,34 @@ from tiny_harness.contracts import Model
 NO_TURN = 0
 
 
+class CallRecord(Model):
+    """A tool that a model asked for, as part of its answer."""
+
+    call_id: str
+    name: str
+    arguments: str
+    """JSON, as the model wrote it."""
+    schema_hash: str | None = None
+    """Of the tool as the model saw it."""
+
+
+class CallResult(Model):
+    """What came of a tool call, under (turn, step, its place)."""
+
+    text: str
+    is_error: bool = False
+
+
 class StepRecord(Model):
     """A model's answer, under (turn, step). A step that finds one does not ask again."""
 
     message_id: str
     text: str
+    tool_calls: tuple[CallRecord, ...] = ()
+    """What it asks for before it goes on."""
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
     calls: int = 1
     """Model calls that it took: none if a policy answered."""
     refused: tuple[str, ...] = ()

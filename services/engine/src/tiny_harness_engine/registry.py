@@ -11,9 +11,12 @@ from tiny_harness.commands import CommandRegistry, CommandSpec
 from tiny_harness.commands.builtin import role_policy
 from tiny_harness.errors import RegistryError
 from tiny_harness.hooks import Executor
-from tiny_harness.plugins import Plugin, PluginReport, RemoteDeclaration, load_plugins, resolve
+from tiny_harness.plugins import Plugin, PluginReport, RemoteDeclaration, Server, load_plugins, resolve
 from tiny_harness.plugins.builtin import builtin_plugin
+from tiny_harness.plugins.skills import Skill
 from tiny_harness.settings import Settings
+from tiny_harness_engine.core.prompt import Section
+from tiny_harness_engine.sections import prompt_sections
 
 Kind = Literal["hook", "command", "tool", "skill", "prompt", "agent"]
 T = TypeVar("T")
@@ -65,7 +68,13 @@ class Registry:
     hooks: Table[Executor]
     """Executors in this process. Those elsewhere join when their clients are open."""
     prompts: Table[str]
+    skills: Table[Skill]
+    servers: tuple[Server, ...]
+    """MCP servers, in the order of their plugins."""
+    sections: tuple[Section, ...]
+    """What plugins add to every prompt."""
     remote: tuple[RemoteDeclaration, ...]
+    """Executors elsewhere."""
     reports: tuple[PluginReport, ...]
     """What became of each plugin, in the order of loading."""
 
@@ -95,6 +104,9 @@ def build_registry(
         commands=Table("command"),
         hooks=Table("hook"),
         prompts=Table("prompt"),
+        skills=Table("skill"),
+        servers=tuple(server for plugin in loaded for server in plugin.servers),
+        sections=prompt_sections(loaded),
         remote=tuple(declaration for plugin in loaded for declaration in plugin.remote),
         reports=(*reports, *rejected),
     )
@@ -103,11 +115,13 @@ def build_registry(
             registry.commands.add(spec.name, spec)
         for executor in plugin.executors:
             registry.hooks.add(executor.name, executor)
+        for skill in plugin.skills:
+            registry.skills.add(skill.name, skill)
         for name, prompt in plugin.prompts.items():
             registry.prompts.add(f"{plugin.name}/{name}", prompt)
     policy = role_policy(tuple(registry.commands))
     registry.hooks.add(policy.name, policy)
-    for table in (registry.commands, registry.hooks, registry.prompts):
+    for table in (registry.commands, registry.hooks, registry.prompts, registry.skills):
         table.freeze()
     return registry
 

@@ -10,6 +10,7 @@ from tiny_harness.ext.task import TaskText
 from tiny_harness.hooks.contexts import SenderRef, SubTaskRef, TaskRef
 from tiny_harness.ids import new_id
 from tiny_harness.store import TaskRecord
+from tiny_harness_engine.core.plan import progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Subject:
     def task_ref(self) -> TaskRef:
         """The task as a context shows it."""
         task = self.snapshot
+        done, total = progress(task.plan)
         return TaskRef(
             task_id=task.task_id,
             context_id=task.context_id,
@@ -49,7 +51,9 @@ class Subject:
             effort=task.effort,
             parent_tasks=(task.parent,) if task.parent else (),
             sub_tasks=self._sub_tasks(),
-            usage=task.usage.model_dump(),
+            plan_done=done,
+            plan_total=total,
+            usage=task.usage.shown(),
         )
 
     def sender_ref(self) -> SenderRef | None:

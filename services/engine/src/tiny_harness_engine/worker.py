@@ -23,8 +23,10 @@ from tiny_harness_engine.activities.committer import Committer
 from tiny_harness_engine.activities.completion import Completion
 from tiny_harness_engine.activities.gate import Gate
 from tiny_harness_engine.activities.run_command import RunCommandActivity
+from tiny_harness_engine.activities.run_tool import RunToolActivity
 from tiny_harness_engine.activities.settling import Settling
 from tiny_harness_engine.activities.step import StepActivity
+from tiny_harness_engine.activities.stop_children import StopChildrenActivity
 from tiny_harness_engine.activities.take import TakeActivity
 from tiny_harness_engine.calls import HEARTBEAT_THROTTLE
 from tiny_harness_engine.hooking import open_hooks
@@ -35,6 +37,9 @@ from tiny_harness_engine.observers import ObserverDispatcher
 from tiny_harness_engine.registry import Registry, build_registry
 from tiny_harness_engine.reporting import Reporting
 from tiny_harness_engine.runs import Runs
+from tiny_harness_engine.servers import open_servers
+from tiny_harness_engine.skills import SkillLibrary
+from tiny_harness_engine.toolbox import Toolbox
 from tiny_harness_engine.watchdog import Watchdog
 from tiny_harness_engine.workflows.task import TaskWorkflow
 
@@ -78,9 +83,15 @@ async def open_worker(
     queue = settings.temporal.task_queue
     registry = build_registry(settings, commands=commands, plugins=plugins, builtin_commands=builtin_commands)
     log_reports(registry.reports)
-    async with provider(settings) as model, open_hooks(settings, registry) as (hooks, health):
+    async with (
+        provider(settings) as model,
+        open_servers(settings, registry.servers) as hub,
+        open_hooks(settings, registry) as (hooks, health),
+    ):
+        tools = Toolbox(hub, SkillLibrary(registry.skills))
         observers = ObserverDispatcher(store, hooks)
         runs = Runs(temporal, queue)
+        children = StopChildrenActivity(store, runs)
         committer = Committer(store, bus, runs, observers.notify)
         reporting = Reporting(settings, store, registry, health)
         await reporting.publish()
@@ -88,7 +99,10 @@ async def open_worker(
             temporal,
             task_queue=queue,
             workflows=[TaskWorkflow],
-            activities=_activities(settings, bus, model, registry, hooks, health, committer),
+            activities=[
+                *_activities(settings, bus, model, registry, hooks, health, committer, tools),
+                children.stop_children,
+            ],
             max_cached_workflows=CACHED_WORKFLOWS,
             max_concurrent_activities=CONCURRENT_STEPS,
             max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
@@ -113,9 +127,11 @@ def _activities(
     hooks: Hooks,
     health: HookHealth,
     committer: Committer,
+    tools: Toolbox,
 ) -> list[Callable[..., Any]]:
     store = committer.store
     gate = Gate(store, hooks)
+    asking = Asking(settings, hooks, model, tools, registry.sections)
     completion = Completion(store, hooks)
     chain = CommandChain(committer, registry, hooks, settings, health.snapshot)
     commits = CommitActivities(committer)
@@ -123,7 +139,8 @@ def _activities(
         TakeActivity(store, Settling(committer), hooks, chain, completion).take,
         commits.commit,
         commits.load,
-        StepActivity(store, bus, gate, Asking(settings, hooks, model)).step,
+        StepActivity(settings, store, bus, gate, asking, tools).step,
+        RunToolActivity(store, hooks, tools).run_tool,
         RunCommandActivity(store, chain, gate).run_command,
         completion.judge_elsewhere,
     ]

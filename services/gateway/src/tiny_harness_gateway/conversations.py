@@ -94,7 +94,7 @@ class Conversations:
 
     async def wait_for_turn(self, sent: Sent) -> None:
         """Wait until the turn that reads a message has ended, ten minutes at most."""
-        if sent.is_settled:
+        if sent.is_settled or sent.receipt.is_answered:
             return
         try:
             async with asyncio.timeout(TURN_PATIENCE_S):

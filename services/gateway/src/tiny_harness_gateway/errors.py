@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Scope
 
 from tiny_harness.errors import (
+    AlreadyAnswered,
     DiskFull,
     HarnessError,
     InvalidInput,
@@ -28,6 +29,7 @@ _TABLE: Final[dict[type[HarnessError], Callable[..., a2a.A2AError]]] = {
     TaskEnded: a2a.UnsupportedOperationError,
     TaskNotCancelable: a2a.TaskNotCancelableError,
     RoleNotPermitted: a2a.UnsupportedOperationError,
+    AlreadyAnswered: a2a.UnsupportedOperationError,
     QueueFull: a2a.UnsupportedOperationError,
     RefusedByPolicy: a2a.UnsupportedOperationError,
     UnresolvedSubTasks: a2a.UnsupportedOperationError,
@@ -73,6 +75,8 @@ def _metadata(error: HarnessError) -> dict[str, Any]:
             return {"code": error.code, "state": error.state}
         case RoleNotPermitted():
             return {"code": error.code, "role": error.role}
+        case AlreadyAnswered():
+            return {"code": error.code, "request_id": error.request_id}
         case InvalidInput():
             return {"code": error.kind, "field": error.field}
         case UnsupportedContent():

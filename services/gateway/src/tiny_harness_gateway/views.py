@@ -58,7 +58,7 @@ def messages(events: Sequence[Event]) -> list[Json]:
             found.extend(payload["task"].get("history", ()))
         elif event.kind == "input":
             found.append(payload["statusUpdate"]["metadata"][stream.KEY]["received"])
-        elif event.kind == "reply":
+        elif event.kind in ("reply", "step") and "message" in payload["statusUpdate"]["status"]:
             found.append(payload["statusUpdate"]["status"]["message"])
     return found
 

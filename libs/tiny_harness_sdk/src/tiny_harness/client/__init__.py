@@ -14,12 +14,14 @@ from tiny_harness.client.events import (
     Reconnecting,
     Replied,
     StateChanged,
+    Stepped,
     TaskEvent,
     TaskShown,
 )
 from tiny_harness.client.fold import fold
-from tiny_harness.client.session import HarnessClient, TurnResult
-from tiny_harness.client.views import CommandAnswer, MessageView, TaskList, TaskView
+from tiny_harness.client.result import TurnResult
+from tiny_harness.client.session import HarnessClient
+from tiny_harness.client.views import CommandAnswer, MessageView, Question, TaskList, TaskView
 from tiny_harness.ext.commands import CommandOffer
 
 __all__ = [
@@ -31,10 +33,12 @@ __all__ = [
     "DeltaText",
     "HarnessClient",
     "MessageView",
+    "Question",
     "Received",
     "Reconnecting",
     "Replied",
     "StateChanged",
+    "Stepped",
     "TaskEvent",
     "TaskList",
     "TaskShown",

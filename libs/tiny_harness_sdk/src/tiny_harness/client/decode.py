@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from tiny_harness.client.events import DeltaText, Received, Replied, StateChanged, TaskEvent, TaskShown
-from tiny_harness.client.views import CommandAnswer, MessageView, TaskView
+from tiny_harness.client.events import DeltaText, Received, Replied, StateChanged, Stepped, TaskEvent, TaskShown
+from tiny_harness.client.views import ASKING, CommandAnswer, MessageView, Question, TaskView
+from tiny_harness.contracts import Usage
 from tiny_harness.ext import commands, status, stream, task
 from tiny_harness.ext.commands import CommandOffer, CommandsData
 from tiny_harness.ext.stream import StreamData
@@ -40,11 +41,12 @@ def decode_task(body: Json) -> TaskView | None:
     spoken = decode_message(body["status"]["message"]) if "message" in body["status"] else None
     if spoken and all(message.message_id != spoken.message_id for message in messages):
         messages.append(spoken)
+    asked = _asked(state, metadata)
     return TaskView(
         task_id=body.get("id", ""),
         context_id=body.get("contextId", ""),
         state=state,
-        sub_state=_sub_state(state, metadata),
+        sub_state=asked["sub_state"],
         name=data.name or "",
         updated_at=_time(body),
         messages=tuple(message for message in messages if message.text),
@@ -53,15 +55,29 @@ def decode_task(body: Json) -> TaskView | None:
         sub_tasks=data.sub_tasks,
         model=data.model,
         effort=data.reasoning_effort,
+        plan=data.plan,
+        usage=decode_usage(data.usage),
+        question=_question(asked, messages),
     )
 
 
 def decode_message(message: Json, metadata: Json | None = None) -> MessageView:
     """Read a Message; what its event says of a command in `metadata` counts as if the message said it."""
     words = [part["text"] for part in message.get("parts", ()) if isinstance(part.get("text"), str)]
-    role = "agent" if message.get("role") == "ROLE_AGENT" else "user"
-    command = _answer(message, metadata) if role == "agent" else None
-    return MessageView(message.get("messageId", ""), role, "\n\n".join(words), command)
+    message_id, text = message.get("messageId", ""), "\n\n".join(words)
+    if message.get("role") != "ROLE_AGENT":
+        return MessageView(message_id, "user", text)
+    if commands.is_literal(message):
+        return MessageView(message_id, "note", text)
+    return MessageView(message_id, "agent", text, _answer(message, metadata))
+
+
+def decode_usage(found: Json | None) -> Usage | None:
+    """Read what a task has used; `None` if it does not say so."""
+    try:
+        return Usage.model_validate(found) if found else None
+    except ValidationError:
+        return None
 
 
 def decode_offers(params: Json) -> tuple[CommandOffer, ...]:
@@ -88,7 +104,7 @@ def _read_update(body: Json) -> TaskEvent | None:
         "task_id": body.get("taskId", ""),
         "context_id": body.get("contextId", ""),
         "state": state,
-        "sub_state": _sub_state(state, metadata),
+        **_asked(state, metadata),
         "in_reply_to": data.in_reply_to,
         "seq": data.seq,
         "at": _time(body),
@@ -102,6 +118,8 @@ def _change(common: Json, data: StreamData, spoken: MessageView | None) -> TaskE
     received = decode_message(data.received) if data.received else None
     if received and data.received_as != "control":
         return Received(**common, message=received, received_as=data.received_as)
+    if data.tool_calls:
+        return Stepped(**common, message=spoken, tool_calls=data.tool_calls, read=data.read)
     if spoken:
         return Replied(**common, message=spoken, refused=data.refused)
     return StateChanged(**common, caused_by=received.message_id if received else None)
@@ -117,10 +135,23 @@ def _state(body: Json) -> TaskState | None:
         return None
 
 
-def _sub_state(state: TaskState, metadata: Json | None) -> str | None:
-    data = (metadata or {}).get(status.KEY)
-    sub_state = data.get("sub_state") if isinstance(data, dict) else None
-    return sub_state if isinstance(sub_state, str) and state is TaskState.INPUT_REQUIRED else None
+def _asked(state: TaskState, metadata: Json | None) -> Json:
+    """Read why a task waits, and for what: `sub_state`, `request_id` and `choices`."""
+    found = (metadata or {}).get(status.KEY)
+    data: Json = found if isinstance(found, dict) and state is TaskState.INPUT_REQUIRED else {}
+    words = {key: data[key] if isinstance(data.get(key), str) else None for key in ("sub_state", "request_id")}
+    listed: Any = data.get("choices")
+    choices = tuple(choice for choice in (listed if isinstance(listed, list) else ()) if isinstance(choice, str))
+    return {**words, "choices": choices}
+
+
+def _question(asked: Json, messages: list[MessageView]) -> Question | None:
+    """Find what a task asks; its words are the agent's last ones."""
+    if asked["sub_state"] not in ASKING and asked["request_id"] is None:
+        return None
+    said = [message for message in messages if message.role == "agent" and message.command is None]
+    words = said[-1].text if said else ""
+    return Question(asked["sub_state"] or "", words, asked["request_id"], asked["choices"])
 
 
 def _time(body: Json) -> datetime | None:
@@ -149,7 +180,7 @@ def _task_data(metadata: Json | None) -> TaskData:
         return TaskData.model_validate({key: value for key, value in known.items() if key not in faults})
 
 
-_SHOWN: Final = ("name", "participants", "parent_tasks", "sub_tasks", "model", "reasoning_effort")
+_SHOWN: Final = ("name", "participants", "parent_tasks", "sub_tasks", "plan", "usage", "model", "reasoning_effort")
 """What of a task's data a view has."""
 
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from tiny_harness.client.views import MessageView, TaskView
+from tiny_harness.client.views import ASKING, MessageView, TaskView
+from tiny_harness.ext.stream import ToolUse
 from tiny_harness.ext.task import TaskData
 from tiny_harness.states import TaskState
 
@@ -27,6 +28,10 @@ class Changed:
     context_id: str
     state: TaskState
     sub_state: str | None = None
+    request_id: str | None = None
+    """What an answer names, if the task waits for one."""
+    choices: tuple[str, ...] = ()
+    """What may be answered, if that is a choice."""
     in_reply_to: tuple[str, ...] = ()
     """Ids of the messages whose turn ends here, or of the command that is answered; empty if neither."""
     seq: int | None = None
@@ -39,10 +44,16 @@ class Changed:
         """Whether a turn ends here. The answer to a command ends none, also in the middle of one."""
         return bool(self.in_reply_to)
 
+    @property
+    def asks(self) -> bool:
+        """Whether the task waits to be told something; messages that wait are read after that."""
+        is_waiting = self.state is TaskState.INPUT_REQUIRED
+        return is_waiting and (self.sub_state in ASKING or self.request_id is not None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received(Changed):
-    """A participant's message was taken in."""
+    """A participant's message was taken in, or a note for the agent."""
 
     message: MessageView
     received_as: str | None = None
@@ -61,6 +72,18 @@ class Replied(Changed):
     def ends_turn(self) -> bool:
         """Whether a turn ends here."""
         return bool(self.in_reply_to) and self.message.command is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stepped(Changed):
+    """The agent has used tools, and its turn goes on."""
+
+    tool_calls: tuple[ToolUse, ...]
+    """What it used, in order."""
+    message: MessageView | None = None
+    """What it said before."""
+    read: tuple[str, ...] = ()
+    """Ids of the messages that it read in this step for the first time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,4 +121,4 @@ class Connected:
     """The stream is back."""
 
 
-TaskEvent = TaskShown | Received | Replied | StateChanged | DeltaText | Reconnecting | Connected
+TaskEvent = TaskShown | Received | Replied | Stepped | StateChanged | DeltaText | Reconnecting | Connected

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tiny_harness.envelope import MEDIA_TYPE, Action, control_part
+from tiny_harness.envelope import MEDIA_TYPE, Action, answer_part, control_part
 from tiny_harness.ext import stream
 
 Json = dict[str, Any]
@@ -21,6 +21,14 @@ def words(text: str, message_id: str, task_id: str | None, context_id: str | Non
 def control(action: Action, reason: str | None, message_id: str, task_id: str) -> Json:
     """Make a message that acts on a task."""
     return _message(message_id, control_part(action, reason), task_id, None)
+
+
+def answer(request_id: str, value: str, reason: str | None, message_id: str, task_id: str) -> Json:
+    """Make a message that answers a question."""
+    part = answer_part(request_id, value)
+    if reason:
+        part["data"]["reason"] = reason
+    return _message(message_id, part, task_id, None)
 
 
 def patch(payload: Json, message_id: str, task_id: str) -> Json:

@@ -21,6 +21,7 @@ from a2a.utils.errors import (
 from google.protobuf.json_format import ParseError
 
 from tiny_harness.errors import (
+    AlreadyAnswered,
     ConnectionLost,
     HarnessError,
     InvalidInput,
@@ -97,6 +98,7 @@ _BY_CODE: dict[str, Callable[[str, Details, str], HarnessError]] = {
     "role_not_permitted": lambda _, details, message: RoleNotPermitted(
         str(details.get("role", "participant")), message.partition(" may not ")[2] or "do this"
     ),
+    "already_answered": lambda _, details, __: AlreadyAnswered(str(details.get("request_id", ""))),
     "queue_full": lambda _, details, __: QueueFull(int(float(details.get("limit", 100)))),
     "refused_by_policy": lambda _, details, message: RefusedByPolicy(
         str(details.get("reason") or message.removeprefix(_REFUSED))

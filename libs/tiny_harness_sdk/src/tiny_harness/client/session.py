@@ -2,37 +2,23 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tiny_harness.client import outgoing
+from tiny_harness.client.answering import Answering
 from tiny_harness.client.calls import Calls
-from tiny_harness.client.events import Replied, TaskEvent, TaskShown
-from tiny_harness.client.fold import fold
+from tiny_harness.client.events import TaskEvent
 from tiny_harness.client.following import Following
 from tiny_harness.client.healing import Healing, heal_stream
-from tiny_harness.client.turn import Turn, later_than
-from tiny_harness.client.views import CommandAnswer, MessageView, TaskList, TaskView
+from tiny_harness.client.result import OnEvent, TurnResult, gather, reply_in
+from tiny_harness.client.turn import Turn
+from tiny_harness.client.views import TaskList, TaskView
 from tiny_harness.errors import ConnectionLost, ServerRefused, TaskNotCancelable, Unavailable
 from tiny_harness.ext.commands import CommandOffer
 from tiny_harness.ids import new_id
-from tiny_harness.intake import read_command
 from tiny_harness.states import TaskState
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class TurnResult:
-    """How a turn ended, or what became of a command."""
-
-    task: TaskView
-    reply: str
-    """The agent's words, or the harness's to a command; empty if the turn was cut."""
-    command: CommandAnswer | None = None
-    """Set if the message was a command."""
-    is_refused: bool = False
-    """Whether a policy refused the message after it was taken in: the reply says why, and no model read it."""
 
 
 class HarnessClient:
@@ -60,8 +46,11 @@ class HarnessClient:
         context_id: str | None = None,
         message_id: str | None = None,
         idempotency_key: str | None = None,
+        on_event: OnEvent | None = None,
     ) -> TurnResult:
         """Send a message and wait for the turn that reads it; `/name …` runs a command and waits for its answer.
+
+        A turn that asks somebody something ends, too: `task.question` has the question.
 
         Args:
             text: The words.
@@ -69,22 +58,22 @@ class HarnessClient:
             context_id: Groups a new task with others.
             message_id: The message's own id, made up by default. Sending the same again never counts twice.
             idempotency_key: Of a first message: the same key always means the same task. By default the message's id.
+            on_event: Is told what happens meanwhile.
         """
         message = self._words(text, task_id, context_id, message_id, idempotency_key)
         own_id: str = message["messageId"]
-        view, reply, shown = None, None, False
-        async with aclosing(self._run(message, has_words=True)) as events:
-            async for event in events:
-                view, shown = fold(view, event), shown or isinstance(event, TaskShown)
-                if isinstance(event, Replied) and (own_id in event.in_reply_to or not event.in_reply_to):
-                    reply = event
-        if view is None:
+        told = await gather(
+            self._run(message, has_words=True),
+            lambda reply: own_id in reply.in_reply_to or not reply.in_reply_to,
+            on_event,
+        )
+        if told.view is None:
             raise ServerRefused("the server answered the message with no task")
-        task = view if shown else await self.task(view.task_id)
-        said = reply.message if reply else _reply_in(task, own_id, text)
+        task = told.view if told.is_whole else await self.task(told.view.task_id)
+        said = told.reply.message if told.reply else reply_in(task, own_id, text)
         if said is None:
             return TurnResult(task, "")
-        return TurnResult(task, said.text, said.command, own_id in reply.refused if reply else False)
+        return TurnResult(task, said.text, said.command, own_id in told.reply.refused if told.reply else False)
 
     def stream(
         self,
@@ -128,6 +117,45 @@ class HarnessClient:
         if refresh:
             self._offers = await self._healed(self._calls.offers)
         return self._offers
+
+    async def answer(
+        self,
+        task_id: str,
+        request_id: str,
+        value: str,
+        reason: str | None = None,
+        *,
+        message_id: str | None = None,
+        on_event: OnEvent | None = None,
+    ) -> TurnResult:
+        """Answer a question that has a request id (`TaskView.question`) and wait for the turn that goes on with it.
+
+        Args:
+            task_id: The task.
+            request_id: The question's.
+            value: One of its choices.
+            reason: Why; the agent reads it if it is refused something.
+            message_id: The answer's own id, made up by default. Sending the same again never counts twice.
+            on_event: Is told what happens meanwhile.
+
+        Raises:
+            AlreadyAnswered: The question is not open: somebody has answered, or its turn is over.
+            RoleNotPermitted: Only a reporter or an admin may.
+        """
+        events = self.stream_answer(task_id, request_id, value, reason, message_id=message_id)
+        told = await gather(events, lambda reply: reply.ends_turn, on_event)
+        task = told.view if told.view and told.is_whole else await self.task(task_id)
+        return TurnResult(task, told.reply.message.text if told.reply else "")
+
+    def stream_answer(
+        self, task_id: str, request_id: str, value: str, reason: str | None = None, *, message_id: str | None = None
+    ) -> AsyncGenerator[TaskEvent]:
+        """Answer a question and yield what happens until the turn has ended; arguments and errors as for `answer`.
+
+        The first event tells that the answer is in: who does not care for the turn closes the stream then.
+        """
+        message = outgoing.answer(request_id, value, reason, message_id or new_id(), task_id)
+        return heal_stream(Answering(message), self._calls, Healing(self._heal_s))
 
     async def complete(self, task_id: str, reason: str | None = None) -> TaskView:
         """End a task as done; a running turn is cut."""
@@ -183,12 +211,3 @@ class HarnessClient:
                 return await call()
             except (ConnectionLost, Unavailable) as error:
                 await healing.pause(error)
-
-
-def _reply_in(task: TaskView, message_id: str, text: str) -> MessageView | None:
-    """Find what answered a message in a task's history: its command's reply, or else the agent's last words."""
-    later = [message for message in later_than(message_id, task) if message.role == "agent"]
-    shape = read_command(text)
-    answers = [message for message in later if message.command and shape and message.command.name == shape.name]
-    said = [message for message in later if message.command is None]
-    return answers[0] if answers else said[-1] if said else None

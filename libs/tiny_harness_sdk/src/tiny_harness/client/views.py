@@ -3,10 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
+from tiny_harness.contracts import Usage
+from tiny_harness.ext.plan import Plan
 from tiny_harness.ext.task import Participant, SubTask
-from tiny_harness.states import TaskState
+from tiny_harness.states import AWAITING_ANSWER, AWAITING_APPROVAL, AWAITING_BUDGET, TaskState
+
+ASKING: Final = frozenset({AWAITING_ANSWER, AWAITING_APPROVAL, AWAITING_BUDGET})
+"""Sub-states in which somebody in particular must say something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +29,26 @@ class MessageView:
     """One message of a conversation."""
 
     message_id: str
-    role: Literal["user", "agent"]
+    role: Literal["user", "agent", "note"]
+    """`note`: the harness tells the agent something, such as a sub-task's brief or how one ended."""
     text: str
     """All its text parts, joined by blank lines; empty for a message without words."""
     command: CommandAnswer | None = None
     """Set on the reply to a command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a task waits to be told."""
+
+    sub_state: str
+    """What kind of question it is, such as `awaiting-approval`."""
+    words: str = ""
+    """The question itself; empty if the server does not say it."""
+    request_id: str | None = None
+    """What `HarnessClient.answer` names it by; `None`: a message answers it."""
+    choices: tuple[str, ...] = ()
+    """What may be answered; empty: anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +72,12 @@ class TaskView:
     """The model chosen for the task, if one was."""
     effort: str | None = None
     """How hard the model thinks, if that was chosen for the task."""
+    plan: Plan | None = None
+    """What the agent means to do, if it made a plan."""
+    usage: Usage | None = None
+    """What the task has used of models, if it has."""
+    question: Question | None = None
+    """What the task waits to be told, if it does."""
 
 
 @dataclass(frozen=True, slots=True)

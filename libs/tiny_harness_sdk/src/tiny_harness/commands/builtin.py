@@ -162,13 +162,24 @@ async def status(context: CommandContext) -> CommandResult:
         f"Plan: {task.plan_done} of {task.plan_total} steps done" if task.plan_total else "Plan: none",
         "Sub-tasks:" if task.sub_tasks else "Sub-tasks: none",
         *(f"  {child.task_id}: {_state(child.state, child.sub_state)}" for child in task.sub_tasks),
-        "Usage: " + (", ".join(f"{value} {key.replace('_', ' ')}" for key, value in task.usage.items()) or "none"),
+        f"Usage: {_usage(task.usage)}",
     ]
     if harness.hook_health is not None:
         data["hooks"] = list(harness.hook_health)
         lines += ["Hooks:" if harness.hook_health else "Hooks: none"]
         lines += [f"  {hook.get('name')} at {hook.get('point')}: {hook.get('state')}" for hook in harness.hook_health]
     return CommandResult(reply=_text(lines), data=data)
+
+
+def _usage(usage: dict[str, Any]) -> str:
+    """Say what models were used for; what has no price is said so."""
+    counts = {key: value for key, value in usage.items() if isinstance(value, int) and (value or "cached" not in key)}
+    parts = [f"{value} {key.replace('_', ' ')}" for key, value in counts.items()]
+    if "cost" in usage:
+        parts.append(f"cost {usage['cost']}")
+    if usage.get("unpriced"):
+        parts.append(f"no price for {', '.join(usage['unpriced'])}")
+    return ", ".join(parts) or "none"
 
 
 def _text(lines: list[str]) -> str:

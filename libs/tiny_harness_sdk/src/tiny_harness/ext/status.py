@@ -21,3 +21,7 @@ class StatusData(BaseModel):
 
     sub_state: str = Field(examples=["awaiting-next-message", "awaiting-answer"])
     """Why the task waits. An open set: treat an unknown value as plain INPUT_REQUIRED."""
+    request_id: str | None = None
+    """What an `answer` names, when somebody in particular must say something."""
+    choices: tuple[str, ...] = ()
+    """What may be answered, if that is a choice."""

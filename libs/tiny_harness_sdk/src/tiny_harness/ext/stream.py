@@ -29,6 +29,16 @@ class Delta(BaseModel):
     text: str
 
 
+class ToolUse(BaseModel):
+    """A tool call of a step, as it ended."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    call_id: str
+    name: str
+    is_error: bool = False
+
+
 class StreamData(BaseModel):
     """What stands under the extension's key in the metadata of a streamed event, or of a sent message.
 
@@ -41,6 +51,12 @@ class StreamData(BaseModel):
     """Number of the durable event within its task, from 1; the cursor to resume from."""
     turn: int | None = None
     """The turn that this event belongs to."""
+    step: int | None = None
+    """On the event of a step that asked for tools: its number within the turn."""
+    read: tuple[str, ...] = ()
+    """On the event of a step: ids of the messages that the model read in it for the first time."""
+    tool_calls: tuple[ToolUse, ...] = ()
+    """On the event of a step: what it asked for."""
     in_reply_to: tuple[str, ...] = ()
     """Ids of the messages whose turn ends with this event."""
     refused: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from tiny_harness.ext.names import extension_uri, metadata_key
+from tiny_harness.ext.plan import Plan
 
 NAME: Final = "task"
 URI: Final = extension_uri(NAME)
@@ -72,7 +73,8 @@ class TaskData(TaskText):
     parent_tasks: tuple[str, ...] = ()
     """Ids of the tasks that it is a part of."""
     sub_tasks: tuple[SubTask, ...] = ()
-    plan: dict[str, Any] | None = None
+    plan: Plan | None = None
+    """What the agent means to do, if it made a plan."""
     usage: dict[str, Any] | None = None
     lifecycle: Lifecycle = "conversation"
     """Server-controlled: how the task ends."""

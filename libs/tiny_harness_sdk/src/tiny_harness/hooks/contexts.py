@@ -134,14 +134,32 @@ class CompletionContext(HookContext):
     result: CompletionDecision | None = None
 
 
+class WindowCall(_Document):
+    """A tool that a model asked for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    call_id: str
+    name: str
+    arguments: str
+    """JSON, as the model wrote it."""
+
+
 class WindowMessage(_Document):
     """One message of what a model is shown."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    role: Literal["user", "assistant"]
+    role: Literal["user", "assistant", "tool"]
+    """`tool`: the result of a call that the assistant message before it asked for."""
     text: str
     message_id: str = ""
+    tool_calls: tuple[WindowCall, ...] = ()
+    """Of an assistant's message: what it asked for."""
+    call_id: str = ""
+    """Of a tool's message: the call that it answers."""
+    is_error: bool = False
+    """Of a tool's message: the call failed."""
 
 
 class Window(_Document):
@@ -166,8 +184,11 @@ class ModelOutput(_Document):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str
+    tool_calls: tuple[WindowCall, ...] = ()
+    """What it asks for before it goes on."""
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
 
 
 class ModelContext(HookContext):
@@ -179,6 +200,33 @@ class ModelContext(HookContext):
     effort: str | None = None
     messages: tuple[WindowMessage, ...]
     result: ModelOutput | None = None
+
+
+class ToolOutput(_Document):
+    """What a tool answered."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str
+    is_error: bool = False
+
+
+class ToolContext(HookContext):
+    """`tool.invoked`: a tool is about to be called."""
+
+    turn: int
+    step: int
+    call_id: str
+    tool: str
+    arguments: str
+    """JSON, as the model wrote it. Untrusted."""
+    is_idempotent: bool = False
+    """Whether calling it twice does what calling it once does, as its server declares."""
+    ask: str | None = None
+    """Set by a `pre` executor: why a reporter or an admin must allow this call first."""
+    approved_by_a_person: bool = False
+    """Whether that has happened."""
+    result: ToolOutput | None = None
 
 
 class ObservedContext(HookContext):

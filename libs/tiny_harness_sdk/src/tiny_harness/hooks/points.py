@@ -13,6 +13,7 @@ from tiny_harness.hooks.contexts import (
     Phase,
     RequestContext,
     TaskCreatedContext,
+    ToolContext,
     WindowContext,
 )
 
@@ -67,8 +68,15 @@ OPERATIONS: Final[dict[str, Operation]] = {
         {"pre": frozenset({"messages"}), "in": RESULT, "post": RESULT},
         may_abort=True,
     ),
+    "tool.invoked": Operation(
+        "A tool is called; `ask` in a `pre` reply lets a person decide.",
+        ToolContext,
+        {"pre": frozenset({"arguments", "ask"}), "in": RESULT, "post": RESULT},
+        may_abort=True,
+    ),
     "task.started": _observed("A task has started: its first event."),
     "message.received": _observed("A participant's message was recorded."),
+    "step.finished": _observed("A model step that asked for tools is done, and so are its calls."),
     "reply.sent": _observed("The agent, or a command, replied."),
     "state.changed": _observed("The task changed its state, or its data, without words."),
 }

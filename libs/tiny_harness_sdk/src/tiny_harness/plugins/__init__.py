@@ -6,12 +6,16 @@ from tiny_harness.plugins.loading import load_plugin, load_plugins
 from tiny_harness.plugins.plugin import Plugin
 from tiny_harness.plugins.report import Component, PluginReport, log_reports
 from tiny_harness.plugins.resolve import resolve
+from tiny_harness.plugins.servers import HttpServer, Server, StdioServer
 
 __all__ = [
     "Component",
+    "HttpServer",
     "Plugin",
     "PluginReport",
     "RemoteDeclaration",
+    "Server",
+    "StdioServer",
     "builtin_plugin",
     "load_plugin",
     "load_plugins",

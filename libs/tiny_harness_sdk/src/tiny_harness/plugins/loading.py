@@ -21,6 +21,8 @@ from tiny_harness.plugins.files import PluginFolder
 from tiny_harness.plugins.manifest import MANIFEST, read_manifest
 from tiny_harness.plugins.plugin import Plugin
 from tiny_harness.plugins.report import Component, ComponentKind, ComponentState, PluginReport
+from tiny_harness.plugins.servers import MCP, Server, read_servers
+from tiny_harness.plugins.skills import MAX_SKILLS, SKILLS, Skill, read_skill
 
 NAMESPACE: Final = METADATA_BASE
 """The folder in a plugin that is ours (Agent Plugins 1.0, 8.2)."""
@@ -52,7 +54,8 @@ def load_plugin(path: Path, *, deadline_s: float = DEFAULT_DEADLINE_S) -> tuple[
     except RegistryError as error:
         return None, PluginReport(plugin=path.name, path=str(path), state="rejected", reason=str(error))
     reading = _Reading(manifest.name, folder, deadline_s, [*ignored])
-    reading.unused()
+    reading.skills_folder()
+    reading.mcp()
     if reading.attempt("file", NAMESPACE, lambda: folder.find(NAMESPACE, kind="folder")):
         reading.namespace()
     plugin = Plugin(
@@ -62,6 +65,8 @@ def load_plugin(path: Path, *, deadline_s: float = DEFAULT_DEADLINE_S) -> tuple[
         commands=tuple(reading.commands.values()),
         executors=tuple(one for one in reading.executors.values() if isinstance(one, Executor)),
         remote=tuple(one for one in reading.executors.values() if isinstance(one, RemoteDeclaration)),
+        servers=reading.servers,
+        skills=tuple(reading.skills),
         prompts=reading.prompts,
         system_prompt=reading.system_prompt,
         digest=digest,
@@ -102,6 +107,8 @@ class _Reading:
     executors: dict[str, Executor | RemoteDeclaration] = field(default_factory=dict[str, Executor | RemoteDeclaration])
     prompts: dict[str, str] = field(default_factory=dict[str, str])
     system_prompt: str | None = None
+    servers: tuple[Server, ...] = ()
+    skills: list[Skill] = field(default_factory=list[Skill])
 
     def note(self, kind: ComponentKind, name: str, state: ComponentState, reason: str) -> None:
         self.components.append(Component(kind=kind, name=name[:200], state=state, reason=reason[:500]))
@@ -116,18 +123,29 @@ class _Reading:
             self.note(kind, name, "skipped", why_invalid(error))
         return None
 
-    def unused(self) -> None:
-        """Name the portable parts, which nothing uses yet."""
-        portable: tuple[tuple[ComponentKind, str, str], ...] = (
-            ("skills", "skills", "folder"),
-            ("mcp", "mcp.json", "file"),
-        )
-        for kind, name, expected in portable:
-            try:
-                if self.folder.find(name, kind=expected):
-                    self.note(kind, name, "unused", "not used yet")
-            except RegistryError as error:
-                self.note(kind, name, "skipped", str(error))
+    def skills_folder(self) -> None:
+        """Read the skills: each folder below `skills/` is one."""
+        names = self.attempt("skills", SKILLS, lambda: self.folder.names(SKILLS)) or []
+        for index, name in enumerate(name for name in names if not name.startswith(".")):
+            if (self.folder.root / SKILLS / name).is_file():
+                self.note("file", f"{SKILLS}/{name}", "unused", "is no folder, and so no skill")
+            elif index >= MAX_SKILLS:
+                self.note("skill", name, "skipped", f"is beyond the first {MAX_SKILLS}")
+            elif (read := self.attempt("skill", name, partial(read_skill, self.folder, name))) is not None:
+                skill, strangers = read
+                self.skills.append(skill)
+                for stranger in strangers:
+                    self.note("file", f"{SKILLS}/{name}", "unused", f"`{stranger}` is no field that tiny-harness reads")
+
+    def mcp(self) -> None:
+        """Read the servers."""
+        document = self.attempt("mcp", MCP, lambda: self.folder.document(MCP))
+        if document is None:
+            return
+        read = self.attempt("mcp", MCP, lambda: read_servers(document, self.plugin, self.folder))
+        if read is not None:
+            self.servers, left_out = read
+            self.components += left_out
 
     def namespace(self) -> None:
         """Read our folder."""

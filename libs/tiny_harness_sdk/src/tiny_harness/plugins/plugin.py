@@ -1,10 +1,10 @@
-"""A plugin: commands, executors and words under one name, made in code or read from a folder."""
+"""A plugin: commands, executors, servers, skills and words under one name, made in code or read from a folder."""
 
 import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,8 @@ from tiny_harness.hooks.declaration import RemoteDeclaration
 from tiny_harness.hooks.executor import Executor
 from tiny_harness.hooks.points import parse_point
 from tiny_harness.plugins.report import Component, PluginReport
+from tiny_harness.plugins.servers import Server
+from tiny_harness.plugins.skills import Skill, fingerprint
 
 PLUGIN_NAME: Final = re.compile(r"(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?")
 
@@ -35,6 +37,10 @@ class Plugin:
     """Those that run in this process, command bodies included."""
     remote: tuple[RemoteDeclaration, ...] = ()
     """Those that are somebody else's services."""
+    servers: tuple[Server, ...] = ()
+    """MCP servers whose tools the model may use."""
+    skills: tuple[Skill, ...] = ()
+    """What the model can learn when it needs it."""
     prompts: Mapping[str, str] = field(default_factory=dict[str, str])
     """Named texts."""
     system_prompt: str | None = None
@@ -53,6 +59,8 @@ class Plugin:
         object.__setattr__(self, "executors", tuple(own))
         object.__setattr__(self, "commands", tuple(self.commands))
         object.__setattr__(self, "remote", tuple(self.remote))
+        object.__setattr__(self, "skills", tuple(self.skills))
+        object.__setattr__(self, "servers", tuple(replace(one, plugin=self.name) for one in self.servers))
         if not self.digest:
             object.__setattr__(self, "digest", _digest(self))
 
@@ -64,6 +72,8 @@ class Plugin:
         loaded = [
             *(Component(kind="command", name=spec.name, state="loaded") for spec in self.commands),
             *(Component(kind="executor", name=name, state="loaded") for name in executors),
+            *(Component(kind="mcp", name=one.name, state="loaded") for one in self.servers),
+            *(Component(kind="skill", name=skill.name, state="loaded") for skill in self.skills),
             *(Component(kind="prompt", name=name, state="loaded") for name in self.prompts),
         ]
         if self.system_prompt is not None:
@@ -97,7 +107,9 @@ def _digest(plugin: Plugin) -> str:
         [spec.model_dump() for spec in plugin.commands],
         [[one.name, one.point, one.command, one.priority, one.deadline_s, one.on_failure] for one in plugin.executors],
         [[one.name, one.point, one.command, one.priority, one.url] for one in plugin.remote],
+        [asdict(one) for one in plugin.servers],
+        [fingerprint(skill) for skill in plugin.skills],
         dict(plugin.prompts),
         plugin.system_prompt,
     ]
-    return hashlib.sha256(json.dumps(declared, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(declared, sort_keys=True, default=str).encode()).hexdigest()

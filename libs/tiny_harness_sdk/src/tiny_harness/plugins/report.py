@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 PluginState = Literal["loaded", "rejected"]
-ComponentKind = Literal["manifest", "command", "executor", "prompt", "system prompt", "skills", "mcp", "file"]
+ComponentKind = Literal["manifest", "command", "executor", "prompt", "system prompt", "skills", "skill", "mcp", "file"]
 ComponentState = Literal["loaded", "skipped", "unused"]
 
 log = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ from tiny_harness.hooks.declaration import RemoteDeclaration
 from tiny_harness.hooks.executor import DEFAULT_PRIORITY, Executor
 from tiny_harness.plugins.plugin import Plugin
 from tiny_harness.plugins.report import Component, ComponentState, PluginReport
+from tiny_harness.plugins.skills import Skill
 
 BODY: Final = "command.invoked.in"
 
@@ -24,7 +25,8 @@ def resolve(
 
     A command falls if its name is invalid or declared by somebody before, or if its own plugin has no body for it. An
     executor falls if its name is taken, and so does a body that nobody declares a command for, or that stands behind
-    the command's own; one with a lower priority replaces that (R6a.3). Of two plugins of one name the first counts.
+    the command's own; one with a lower priority replaces that (R6a.3). Of two plugins or two skills of one
+    name the first counts.
 
     Args:
         plugins: In the order in which they were loaded, the built-in one first.
@@ -63,13 +65,15 @@ class _Board:
     commands: dict[str, _Command]
     plugins: set[str] = field(default_factory=set[str])
     executors: set[str] = field(default_factory=set[str])
+    skills: dict[str, str] = field(default_factory=dict[str, str])
+    """The plugin of each."""
 
     def accept(self, plugin: Plugin) -> Plugin | None:
-        """Take a plugin's commands; `None` if the plugin's own name is taken."""
+        """Take a plugin's commands and skills; `None` if the plugin's own name is taken."""
         if plugin.name in self.plugins:
             return None
         self.plugins.add(plugin.name)
-        plugin = self._executors(plugin, self._twin)
+        plugin = self._skills(self._executors(plugin, self._twin))
         kept: list[CommandSpec] = []
         fallen: list[Component] = []
         for spec in plugin.commands:
@@ -85,6 +89,19 @@ class _Board:
         """Keep the executors that go with the commands that there are."""
         lost = {part.name for part in plugin.components if part.kind == "command" and part.state == "skipped"}
         return self._executors(plugin, lambda one: self._misplaced(plugin, one, lost))
+
+    def _skills(self, plugin: Plugin) -> Plugin:
+        """Keep the skills whose names are free: a model knows them by these alone."""
+        kept: list[Skill] = []
+        fallen: list[Component] = []
+        for one in plugin.skills:
+            if owner := self.skills.get(one.name):
+                reason = f"{owner} has one of this name"
+                fallen.append(Component(kind="skill", name=one.name, state="skipped", reason=reason))
+            else:
+                kept.append(one)
+                self.skills[one.name] = plugin.name
+        return replace(plugin, skills=tuple(kept), components=(*plugin.components, *fallen))
 
     def _executors(self, plugin: Plugin, judge: Judge) -> Plugin:
         """Keep the executors that nothing is said against."""

@@ -2,6 +2,7 @@
 
 from tiny_harness.store.open import open_store
 from tiny_harness.store.port import (
+    CallRow,
     CancelRequest,
     ChangedTask,
     Commit,
@@ -9,6 +10,7 @@ from tiny_harness.store.port import (
     EngineReport,
     KeptVerdict,
     NewEvent,
+    StepRow,
     Store,
     TaskPage,
     TaskQuery,
@@ -17,6 +19,7 @@ from tiny_harness.store.port import (
 )
 
 __all__ = [
+    "CallRow",
     "CancelRequest",
     "ChangedTask",
     "Commit",
@@ -24,6 +27,7 @@ __all__ = [
     "EngineReport",
     "KeptVerdict",
     "NewEvent",
+    "StepRow",
     "Store",
     "TaskPage",
     "TaskQuery",

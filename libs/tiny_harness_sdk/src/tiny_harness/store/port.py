@@ -139,6 +139,29 @@ class ChangedTask:
     """Whether it has events that the observer has not had."""
 
 
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """A step's outcome."""
+
+    turn: int
+    step: int
+    record: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """A tool call of a step."""
+
+    turn: int
+    step: int
+    call: int
+    """Its place within the step, from 0."""
+    claim: str | None
+    """Who was about to make it, if it may be made once only."""
+    record: str | None
+    """What came of it, once that is known."""
+
+
 class Store(Protocol):
     """A place where tasks live. Opened by whoever built it, closed by the same.
 
@@ -203,6 +226,26 @@ class Store(Protocol):
 
     async def input_records(self, task_id: str) -> dict[int, str]:
         """Load what is kept under turn 0, that is about inputs instead of steps: by the number of the input."""
+        ...
+
+    async def steps(self, task_id: str, turns: Sequence[int]) -> Sequence[StepRow]:
+        """Load the outcomes of all steps of some turns, in order."""
+        ...
+
+    async def claim_call(self, task_id: str, turn: int, step: int, call: int, claim: str) -> str:
+        """Claim a tool call before it is made; the first claim counts.
+
+        Returns:
+            The claim that is in the store: ours, an earlier one, or "" if the call has its outcome without one.
+        """
+        ...
+
+    async def save_call(self, task_id: str, turn: int, step: int, call: int, record: str) -> str:
+        """Keep a tool call's outcome; the first one counts, and is returned."""
+        ...
+
+    async def calls(self, task_id: str, turns: Sequence[int]) -> Sequence[CallRow]:
+        """Load the tool calls of some turns, in order."""
         ...
 
     async def reserve_task(self, participant_id: str, key: str, task_id: str) -> str:

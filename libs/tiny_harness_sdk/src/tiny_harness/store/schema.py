@@ -61,6 +61,18 @@ steps = Table(
     Column("at", BigInteger, nullable=False),
 )
 
+tool_calls = Table(
+    "tool_calls",
+    metadata,
+    Column("task_id", String(64), ForeignKey("tasks.task_id", ondelete="CASCADE"), primary_key=True),
+    Column("turn", Integer, primary_key=True, autoincrement=False),
+    Column("step", Integer, primary_key=True, autoincrement=False),
+    Column("call", Integer, primary_key=True, autoincrement=False),
+    Column("claim", String(64)),
+    Column("record", Text),
+    Column("at", BigInteger, nullable=False),
+)
+
 task_keys = Table(
     "task_keys",
     metadata,

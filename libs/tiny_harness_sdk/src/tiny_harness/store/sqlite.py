@@ -22,15 +22,17 @@ from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.errors import ConfigError, Unavailable
 from tiny_harness.events import Event
 from tiny_harness.states import TaskState
-from tiny_harness.store import engines, observing
+from tiny_harness.store import engines, observing, tool_calls
 from tiny_harness.store import transactions as tx
 from tiny_harness.store.port import (
+    CallRow,
     CancelRequest,
     ChangedTask,
     Commit,
     Committed,
     EngineReport,
     KeptVerdict,
+    StepRow,
     TaskPage,
     TaskQuery,
     TaskRecord,
@@ -92,6 +94,18 @@ class SqliteStore:
 
     async def input_records(self, task_id: str) -> dict[int, str]:
         return await self._read(tx.input_records, task_id)
+
+    async def claim_call(self, task_id: str, turn: int, step: int, call: int, claim: str) -> str:
+        return await self._write(tool_calls.claim_call, task_id, turn, step, call, claim)
+
+    async def save_call(self, task_id: str, turn: int, step: int, call: int, record: str) -> str:
+        return await self._write(tool_calls.save_call, task_id, turn, step, call, record)
+
+    async def calls(self, task_id: str, turns: Sequence[int]) -> Sequence[CallRow]:
+        return await self._read(tool_calls.calls, task_id, turns)
+
+    async def steps(self, task_id: str, turns: Sequence[int]) -> Sequence[StepRow]:
+        return await self._read(tool_calls.steps, task_id, turns)
 
     async def reserve_task(self, participant_id: str, key: str, task_id: str) -> str:
         return await self._write(tx.reserve_task, participant_id, key, task_id)

@@ -15,6 +15,7 @@ from tiny_harness.store.schema import (
     task_keys,
     task_participants,
     tasks,
+    tool_calls,
     verdicts,
 )
 
@@ -109,6 +110,25 @@ FIND_STEP = select(steps.c.record).where(
     steps.c.task_id == _task, steps.c.turn == bindparam("turn_no"), steps.c.step == bindparam("step_no")
 )
 
+STEPS_OF_TURNS = (
+    select(steps.c.turn, steps.c.step, steps.c.record)
+    .where(steps.c.task_id == _task, steps.c.turn.in_(bindparam("turns", expanding=True)), steps.c.turn > 0)
+    .order_by(steps.c.turn, steps.c.step)
+)
+_call_key = (
+    tool_calls.c.task_id == _task,
+    tool_calls.c.turn == bindparam("turn_no"),
+    tool_calls.c.step == bindparam("step_no"),
+    tool_calls.c.call == bindparam("call_no"),
+)
+FIND_CALL = select(tool_calls.c.claim, tool_calls.c.record).where(*_call_key)
+INSERT_CALL = insert(tool_calls)
+UPDATE_CALL = update(tool_calls).where(*_call_key).values(record=bindparam("found"))
+CALLS_OF_TURNS = (
+    select(tool_calls.c.turn, tool_calls.c.step, tool_calls.c.call, tool_calls.c.claim, tool_calls.c.record)
+    .where(tool_calls.c.task_id == _task, tool_calls.c.turn.in_(bindparam("turns", expanding=True)))
+    .order_by(tool_calls.c.turn, tool_calls.c.step, tool_calls.c.call)
+)
 INPUT_RECORDS = select(steps.c.step, steps.c.record).where(steps.c.task_id == _task, steps.c.turn == 0)
 
 # Requests
@@ -188,5 +208,5 @@ COUNT_ENDED = (
 )
 DELETE_TASKS = [
     delete(table).where(table.c.task_id.in_(_some))
-    for table in (observed, verdicts, cancel_requests, task_keys, steps, events, task_participants, tasks)
+    for table in (observed, verdicts, cancel_requests, task_keys, tool_calls, steps, events, task_participants, tasks)
 ]

@@ -1,19 +1,20 @@
 """Asking the model: the window, its hooks, the call and its hooks."""
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import cast
 
 from tiny_harness.errors import ModelError
 from tiny_harness.hooks import Hooks, Outcome, Verdict
-from tiny_harness.hooks.contexts import ModelContext, ModelOutput, Window, WindowContext, WindowMessage
+from tiny_harness.hooks.contexts import ModelContext, ModelOutput, Window, WindowCall, WindowContext, WindowMessage
 from tiny_harness.settings import Effort, Settings
 from tiny_harness_engine.calls import StepRequest
-from tiny_harness_engine.core.blocks import in_block
+from tiny_harness_engine.core.prompt import Section, static_prefix, system_text, task_section
 from tiny_harness_engine.core.transcript import Conversation
-from tiny_harness_engine.models import ModelMessage, ModelProvider, ModelRequest
+from tiny_harness_engine.models import ModelMessage, ModelProvider, ModelRequest, ToolCall
 from tiny_harness_engine.subject import Subject
+from tiny_harness_engine.toolbox import Toolbox
 
 OnText = Callable[[str], None]
 
@@ -29,14 +30,23 @@ class Asked:
     """Why there is none: a hook refused, or failed."""
     verdicts: tuple[Verdict, ...] = ()
 
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """What the model asks for before it goes on."""
+        return tuple(ToolCall(**call.model_dump()) for call in self.output.tool_calls) if self.output else ()
+
 
 class Asking:
     """Asks a model through hooks."""
 
-    def __init__(self, settings: Settings, hooks: Hooks, model: ModelProvider) -> None:
+    def __init__(
+        self, settings: Settings, hooks: Hooks, model: ModelProvider, tools: Toolbox, sections: Sequence[Section]
+    ) -> None:
         self._settings = settings
         self._hooks = hooks
         self._model = model
+        self._tools = tools
+        self._prefix = static_prefix(sections, tools.skills.catalogue_text())
 
     async def ask(self, request: StepRequest, subject: Subject, conversation: Conversation, on_text: OnText) -> Asked:
         """Ask. A point without executors costs nothing.
@@ -44,7 +54,7 @@ class Asking:
         Raises:
             ModelError: The provider failed.
         """
-        window = self._window(subject, conversation)
+        window = self._window(conversation)
         shown: Outcome[WindowContext] | None = None
         if self._hooks.at("context.created"):
             shown = await self._show(request, subject, window)
@@ -53,16 +63,17 @@ class Asking:
             window = _from_window(shown.context.result.messages)
         before = shown.verdicts if shown else ()
         if not self._hooks.at("llm.invoked"):
-            return Asked(await self._call(request, window, on_text), verdicts=before)
+            return Asked(await self._call(request, subject, window, on_text), verdicts=before)
         return await self._ask_through_hooks(request, subject, window, on_text, before)
 
-    def _window(self, subject: Subject, conversation: Conversation) -> list[ModelMessage]:
-        """The conversation, cut to what the model takes; the task's goal stands first and is never cut."""
-        messages = conversation.window(self._settings.openai.context_window_tokens)
-        if subject.text.goal is None:
-            return messages
-        goal = f"The goal of this task, as data:\n{in_block('goal', subject.text.goal)}"
-        return [ModelMessage("user", goal), *messages]
+    def _window(self, conversation: Conversation) -> list[ModelMessage]:
+        return conversation.window(self._settings.choice.context_window_tokens)
+
+    def _system(self, subject: Subject) -> str:
+        """What stands before the conversation, and is never cut."""
+        task = subject.snapshot
+        data = task_section(subject.text, task.participants, task.lifecycle, task.plan)
+        return system_text(self._prefix, self._tools.skills.bodies(task.skills), data)
 
     async def _show(self, request: StepRequest, subject: Subject, window: list[ModelMessage]) -> Outcome[WindowContext]:
         async def body(_context: WindowContext) -> Window:
@@ -85,7 +96,7 @@ class Asking:
         tell = _tell_nobody if self._hooks.at("llm.invoked", "post") else on_text
 
         async def body(context: ModelContext) -> ModelOutput:
-            return await self._call(request, _from_window(context.messages), tell)
+            return await self._call(request, subject, _from_window(context.messages), tell)
 
         context = ModelContext(
             **subject.facts("llm.invoked", request.attempt),
@@ -101,7 +112,9 @@ class Asking:
             return Asked(refusal=outcome.refusal or str(outcome.failure), verdicts=verdicts)
         return Asked(outcome.context.result, verdicts=verdicts)
 
-    async def _call(self, request: StepRequest, window: list[ModelMessage], on_text: OnText) -> ModelOutput:
+    async def _call(
+        self, request: StepRequest, subject: Subject, window: list[ModelMessage], on_text: OnText
+    ) -> ModelOutput:
         asked = ModelRequest(
             request.turn,
             request.step,
@@ -109,14 +122,19 @@ class Asking:
             window,
             self._effort(request),
             self._chosen_model(request),
+            self._system(subject),
+            self._tools.specs(),
         )
         reply = await self._model.reply(asked, on_text)
-        if not reply.text.strip() and reply.tool_calls:
-            raise ModelError(f"it asked for the tool {reply.tool_calls[0].name!r}, and there are no tools yet")
-        if not reply.text.strip():
+        if not reply.text.strip() and not reply.tool_calls:
             raise ModelError("it answered without a word", transient=True)
-        usage = reply.usage
-        return ModelOutput(text=reply.text, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+        return ModelOutput(
+            text=reply.text,
+            tool_calls=tuple(WindowCall(**asdict(call)) for call in reply.tool_calls),
+            input_tokens=reply.usage.input_tokens,
+            output_tokens=reply.usage.output_tokens,
+            cached_tokens=reply.usage.cached_tokens,
+        )
 
     def _chosen_model(self, request: StepRequest) -> str | None:
         """The task's model, as long as it may still be chosen; `None`: the configured one."""
@@ -134,8 +152,28 @@ def _tell_nobody(_text: str) -> None:
 
 
 def _to_window(messages: list[ModelMessage]) -> tuple[WindowMessage, ...]:
-    return tuple(WindowMessage(role=m.role, text=m.text, message_id=m.message_id) for m in messages)
+    return tuple(
+        WindowMessage(
+            role=message.role,
+            text=message.text,
+            message_id=message.message_id,
+            tool_calls=tuple(WindowCall(**asdict(call)) for call in message.tool_calls),
+            call_id=message.call_id,
+            is_error=message.is_error,
+        )
+        for message in messages
+    )
 
 
 def _from_window(messages: tuple[WindowMessage, ...]) -> list[ModelMessage]:
-    return [ModelMessage(message.role, message.text, message.message_id) for message in messages]
+    return [
+        ModelMessage(
+            message.role,
+            message.text,
+            message.message_id,
+            tuple(ToolCall(**call.model_dump()) for call in message.tool_calls),
+            message.call_id,
+            message.is_error,
+        )
+        for message in messages
+    ]

@@ -17,6 +17,7 @@ from tiny_harness.intake import CommandCall
 from tiny_harness.settings import Settings
 from tiny_harness_engine.activities.committer import Committer
 from tiny_harness_engine.core.commands import CommandDone
+from tiny_harness_engine.core.drafts import NewChild
 from tiny_harness_engine.core.effects import EFFORTS, Limits, apply_effects, check_effects, sub_task
 from tiny_harness_engine.registry import Registry
 from tiny_harness_engine.subject import Subject
@@ -126,7 +127,7 @@ class CommandChain:
                 agent = Participant(id=AGENT_ID, kind="agent", role="assignee")
                 child = sub_task(after, context.new_task_id, reporter, agent)
                 await self._may_start(Subject(child, subject.text.model_copy(update={"goal": effect.goal}), sender))
-                await self._committer.start_sub_task(child, effect.goal)
+                await self._committer.start_child(NewChild(snapshot=child, goal=effect.goal))
 
     async def _may_start(self, child: Subject) -> None:
         context = TaskCreatedContext(**child.facts("task.created"), text=child.text.goal or "")

@@ -5,7 +5,7 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
@@ -14,18 +14,23 @@ from tiny_harness.bus import Bus, Frame
 from tiny_harness.contracts import CHILD_CHANGED, ChildChanged, TaskSnapshot
 from tiny_harness.errors import Unavailable
 from tiny_harness.events import Event
-from tiny_harness.ext.task import TaskText
+from tiny_harness.ext.task import Criterion, TaskText
 from tiny_harness.intake import read_message
 from tiny_harness.store import Commit, NewEvent, Store
 from tiny_harness_engine.calls import CommitAnswer, CommitRequest
-from tiny_harness_engine.core.drafts import Decision, Draft
+from tiny_harness_engine.core.drafts import Decision, Draft, NewChild
 from tiny_harness_engine.core.naming import apply_patch, first_text
+from tiny_harness_engine.core.notes import brief
+from tiny_harness_engine.core.transcript import words_of
 from tiny_harness_engine.core.wire import Json, agent_message, own_message, render
-from tiny_harness_engine.records import StepRecord
+from tiny_harness_engine.records import CallResult, StepRecord
 from tiny_harness_engine.runs import Runs
 
-PARENT_PATIENCE_S: Final = 1.0
-"""How long a commit waits until its task's parent has been told, before it is tried again."""
+TEMPORAL_PATIENCE_S: Final = 1.0
+"""How long a commit waits until a related task has been told, before it is tried again."""
+LAST_WORDS_EVENTS: Final = 20
+MAX_RESULT_CHARS: Final = 20_000
+"""What a sub-task's result may have on its way to its parent; the whole is in the sub-task."""
 
 Notify = Callable[[str], None]
 """Is told of a task that has new events."""
@@ -45,6 +50,9 @@ class Committer:
     async def commit(self, request: CommitRequest) -> CommitAnswer:
         """Write a decision by its cause; a repeat, or a task that has gone on, writes nothing."""
         decision = request.decision
+        await self._record(request)
+        for child in decision.children:
+            await self.start_child(child)
         text = await self._text(request)
         events = [
             NewEvent(draft.kind, await self._renderer(request, draft, text), decision.digest if part == 0 else None)
@@ -74,21 +82,58 @@ class Committer:
             wrote=bool(done.events),
         )
 
-    async def start_sub_task(self, snapshot: TaskSnapshot, goal: str) -> None:
-        """Make a parked sub-task; one that is there stays as it is. Its workflow starts when somebody writes to it."""
-        text = first_text(None, goal).model_copy(update={"goal": goal})
-        draft = Draft(kind="task", state=snapshot.state, sub_state=snapshot.sub_state, tells_task=True)
+    async def _record(self, request: CommitRequest) -> None:
+        """Keep the results of calls that needed no tool, before the step that they belong to is told of."""
+        for result in request.decision.results:
+            first = request.decision.drafts[0]
+            record = CallResult(text=result.text, is_error=result.is_error).model_dump_json()
+            await self.store.save_call(request.task_id, first.turn or 0, first.step or 0, result.call, record)
+
+    async def start_child(self, new: NewChild) -> None:
+        """Make a sub-task; one that is there stays as it is.
+
+        A parked one has no workflow yet: that starts when somebody writes to it.
+        """
+        child = new.snapshot
+        criteria = tuple(Criterion(text=text) for text in new.acceptance_criteria)
+        text = first_text(None, new.goal).model_copy(
+            update={
+                "goal": new.goal,
+                "description": new.description or None,
+                "acceptance_criteria": criteria or None,
+            }
+        )
+        is_parked = child.lifecycle == "conversation"
+        draft = Draft(
+            kind="task",
+            state=child.state,
+            sub_state=child.sub_state,
+            turn=child.turn or None,
+            received=None if is_parked else brief(child, new.goal),
+            received_as="turn" if child.reading else None,
+            tells_task=True,
+        )
         done = await self.store.commit(
             Commit(
-                task_id=snapshot.task_id,
-                cause=f"parent:{snapshot.parent}",
+                task_id=child.task_id,
+                cause=f"parent:{child.parent}",
                 head=0,
-                events=[NewEvent("task", lambda seq, at: render(draft, snapshot, text, None, seq, at))],
-                snapshot=snapshot,
+                events=[NewEvent("task", lambda seq, at: render(draft, child, text, None, seq, at))],
+                snapshot=child,
                 text=text.model_dump_json(exclude_none=True),
             )
         )
-        await self._tell(done.events, Decision(snapshot=snapshot), done.snapshot)
+        await self._tell(done.events, Decision(snapshot=child), done.snapshot)
+        if done.snapshot.reading:
+            await self._begin(child.task_id)
+
+    async def _begin(self, task_id: str, signal: str | None = None, *arguments: Any) -> None:
+        try:
+            async with asyncio.timeout(TEMPORAL_PATIENCE_S):
+                await self._runs.begin(task_id, signal, *arguments)
+        except (TimeoutError, RPCError) as error:
+            log.warning("task %s could not be told %s: %s", task_id, signal or "to start", error)
+            raise Unavailable("a related task cannot be told now") from error
 
     async def tell_parent(self, child: TaskSnapshot) -> None:
         """Signal a sub-task's parent how the sub-task is now. The same news twice does no harm.
@@ -99,13 +144,22 @@ class Committer:
         parent = await self.store.task(child.parent) if child.parent else None
         if parent is None or parent.snapshot.state.is_terminal:
             return
-        change = ChildChanged(task_id=child.task_id, seq=child.head, state=child.state, sub_state=child.sub_state)
-        try:
-            async with asyncio.timeout(PARENT_PATIENCE_S):
-                await self._runs.begin(parent.snapshot.task_id, CHILD_CHANGED, change)
-        except (TimeoutError, RPCError) as error:
-            log.warning("task %s could not be told of its sub-task %s: %s", child.parent, child.task_id, error)
-            raise Unavailable("the parent task cannot be told now") from error
+        change = ChildChanged(
+            task_id=child.task_id,
+            seq=child.head,
+            state=child.state,
+            sub_state=child.sub_state,
+            words=await self._last_words(child.task_id) if child.state.is_terminal else "",
+        )
+        await self._begin(parent.snapshot.task_id, CHILD_CHANGED, change)
+
+    async def _last_words(self, task_id: str) -> str:
+        """The last thing that was said on a task, by whom ever worked on it."""
+        for event in reversed(await self.store.words(task_id, LAST_WORDS_EVENTS)):
+            words = words_of(event)
+            if words:
+                return words[:MAX_RESULT_CHARS]
+        return ""
 
     async def _tell(self, news: Sequence[Event], decision: Decision, snapshot: TaskSnapshot) -> None:
         for event in news:
@@ -138,13 +192,13 @@ class Committer:
     async def _agent_message(self, request: CommitRequest, draft: Draft, snapshot: TaskSnapshot) -> Json | None:
         if draft.words is not None:
             return own_message(snapshot, f"{request.task_id}.{request.cause}", draft)
-        if draft.turn is None or draft.step is None:
+        if draft.turn is None or draft.step is None or draft.kind not in ("reply", "step"):
             return None
         record = await self.store.step(request.task_id, draft.turn, draft.step)
         if record is None:
             raise ApplicationError(f"no record of turn {draft.turn}, step {draft.step}", non_retryable=True)
         step = StepRecord.model_validate_json(record)
-        return agent_message(snapshot, step.message_id, step.text)
+        return agent_message(snapshot, step.message_id, step.text) if step.text.strip() else None
 
 
 def _first_words(decision: Decision) -> str:

@@ -87,7 +87,12 @@ class Settling:
             raise InvalidInput("reused_message_id", "message.messageId", "was used for other content before")
         receipt = Receipt(seq=answer.seq or 0, received_as="repeat")
         if answer.wrote and decision is not None:
-            receipt = Receipt(seq=answer.seq or 0, received_as=decision.received_as, turn=decision.turn)
+            receipt = Receipt(
+                seq=answer.seq or 0,
+                received_as=decision.received_as,
+                turn=decision.turn,
+                is_answered=any(incoming.intake.message_id in draft.in_reply_to for draft in decision.drafts),
+            )
         return TakeAnswer(snapshot=answer.snapshot, receipt=receipt)
 
 

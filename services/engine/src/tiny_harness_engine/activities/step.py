@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Final
 
 from temporalio import activity
@@ -9,16 +10,20 @@ from temporalio import activity
 from tiny_harness.bus import Bus
 from tiny_harness.contracts import Usage
 from tiny_harness.errors import ModelError, Unavailable
+from tiny_harness.events import Event
+from tiny_harness.settings import Settings
 from tiny_harness.store import Store
 from tiny_harness_engine.activities.asking import Asking
 from tiny_harness_engine.activities.beat import beating
 from tiny_harness_engine.activities.deltas import DeltaSender
 from tiny_harness_engine.activities.gate import Gate
 from tiny_harness_engine.calls import STEP, StepAnswer, StepRequest
+from tiny_harness_engine.core.acting import TaskLimits
 from tiny_harness_engine.core.lifecycle import TurnReport
-from tiny_harness_engine.core.transcript import Conversation, read_conversation
-from tiny_harness_engine.records import StepRecord, reply_id
+from tiny_harness_engine.core.transcript import NO_WORK, Conversation, Work, read_conversation, turns_with_work
+from tiny_harness_engine.records import CallResult, StepRecord, reply_id
 from tiny_harness_engine.subject import Subject, subject_of
+from tiny_harness_engine.toolbox import Toolbox
 
 MAX_EVENTS: Final = 400
 """Events that the window is made of at most; keeps a step's cost independent of a conversation's age."""
@@ -32,11 +37,13 @@ log = logging.getLogger(__name__)
 class StepActivity:
     """`step`, bound to a store, a bus, hooks and a model."""
 
-    def __init__(self, store: Store, bus: Bus, gate: Gate, asking: Asking) -> None:
+    def __init__(self, settings: Settings, store: Store, bus: Bus, gate: Gate, asking: Asking, tools: Toolbox) -> None:
         self._store = store
         self._bus = bus
         self._gate = gate
         self._asking = asking
+        self._tools = tools
+        self._limits = TaskLimits(max_depth=settings.tasks.max_depth, max_children=settings.tasks.max_children)
 
     @activity.defn(name=STEP)
     async def step(self, request: StepRequest) -> StepAnswer:
@@ -45,7 +52,8 @@ class StepActivity:
             recorded = await self._store.step(request.task_id, request.turn, request.step)
             if recorded is not None:
                 record = StepRecord.model_validate_json(recorded)
-                return StepAnswer(report=TurnReport(usage=_usage(record), refused=record.refused))
+                report = TurnReport(usage=_usage(record), refused=record.refused)
+                return StepAnswer(report=report, calls=self._tools.plan(record.tool_calls), limits=self._limits)
             try:
                 return await self._work(request)
             except ModelError as error:
@@ -60,7 +68,8 @@ class StepActivity:
         if rejected is not None:
             return StepAnswer(rejected=rejected)
         events = await self._store.words(request.task_id, MAX_EVENTS)
-        conversation = read_conversation(events, [message.message_id for message in request.reading])
+        reading = [message.message_id for message in request.reading]
+        conversation = read_conversation(events, reading, await self._work_of(request.task_id, events))
         senders = {message.message_id: message.sender for message in request.reading}
         gates, verdicts = await self._gate.messages(subject, conversation, senders)
         refusals = conversation.refusals(gates)
@@ -86,12 +95,32 @@ class StepActivity:
         record = StepRecord(
             message_id=_reply_id(request),
             text=asked.output.text,
+            tool_calls=self._tools.record(asked.tool_calls),
             input_tokens=asked.output.input_tokens,
             output_tokens=asked.output.output_tokens,
+            cached_tokens=asked.output.cached_tokens,
             refused=report.refused,
         )
         await self._record(request, record)
-        return StepAnswer(report=report.model_copy(update={"usage": _usage(record)}))
+        return StepAnswer(
+            report=report.model_copy(update={"usage": _usage(record)}),
+            calls=self._tools.plan(record.tool_calls),
+            limits=self._limits,
+        )
+
+    async def _work_of(self, task_id: str, events: Sequence[Event]) -> Work:
+        """Load what the turns in these events did with tools."""
+        turns = turns_with_work(events)
+        if not turns:
+            return NO_WORK
+        rows = await self._store.steps(task_id, turns)
+        steps = {(row.turn, row.step): StepRecord.model_validate_json(row.record) for row in rows}
+        results: dict[tuple[int, int], dict[int, CallResult]] = {}
+        for row in await self._store.calls(task_id, turns):
+            if row.record is not None:
+                found = CallResult.model_validate_json(row.record)
+                results.setdefault((row.turn, row.step), {})[row.call] = found
+        return Work(steps, results)
 
     async def _record(self, request: StepRequest, record: StepRecord) -> None:
         """Keep an answer that was paid for, also if the store needs a while to take it."""
@@ -112,4 +141,9 @@ def _reply_id(request: StepRequest) -> str:
 
 
 def _usage(record: StepRecord) -> Usage:
-    return Usage(calls=record.calls, input_tokens=record.input_tokens, output_tokens=record.output_tokens)
+    return Usage(
+        calls=record.calls,
+        input_tokens=record.input_tokens,
+        output_tokens=record.output_tokens,
+        cached_tokens=record.cached_tokens,
+    )

@@ -3,6 +3,8 @@
 What is to be scheduled next is in its answer, so a replay never depends on which plugins an engine has (DESIGN: hooks).
 """
 
+import asyncio
+
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
@@ -101,7 +103,7 @@ class TakeActivity:
 
     async def _take_command(self, incoming: Incoming, state: TaskSnapshot | None, call: CommandCall) -> TakeAnswer:
         """A command runs here and now, or is recorded and runs in an activity of its own."""
-        repeat = await self._repeat_or_open(incoming, state)
+        repeat, subject = await asyncio.gather(self._repeat_or_open(incoming, state), self._subject(incoming, state))
         if repeat is not None:
             return repeat
         verdicts = await self._let_start(incoming, state)
@@ -113,7 +115,7 @@ class TakeActivity:
                 lambda now: commands.queue(incoming.record(now, is_command=True), message_id, sender),
                 verdicts,
             )
-        done = await self._chain.run(await self._subject(incoming, state), call, message_id)
+        done = await self._chain.run(subject, call, message_id)
         return await self._settling.settle(
             incoming,
             state,

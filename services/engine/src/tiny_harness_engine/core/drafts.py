@@ -6,7 +6,7 @@ from tiny_harness.contracts import Model, TaskSnapshot
 from tiny_harness.effects import CommandOutcome
 from tiny_harness.envelope import TaskPatch
 from tiny_harness.events import EventKind
-from tiny_harness.ext.stream import ReceivedAs
+from tiny_harness.ext.stream import ReceivedAs, ToolUse
 from tiny_harness.hooks.verdict import Verdict
 from tiny_harness.states import TaskState
 
@@ -19,7 +19,7 @@ class Draft(Model):
     sub_state: str | None = None
     turn: int | None = None
     received: str | None = None
-    """The participant's message that it records, as A2A JSON."""
+    """The message that it records, a participant's or a note of ours, as A2A JSON."""
     received_as: ReceivedAs | None = None
     tells_task: bool = False
     """Whether it carries the task's data, because a message changed it."""
@@ -27,6 +27,14 @@ class Draft(Model):
     """Ids of the messages whose turn it ends."""
     step: int | None = None
     """The step of `turn` whose recorded words it carries."""
+    read: tuple[str, ...] = ()
+    """Of a step: ids of the messages that were read in it for the first time."""
+    tool_calls: tuple[ToolUse, ...] = ()
+    """Of a step: what was asked for, and how it ended."""
+    question: str | None = None
+    """Id of what it asks somebody."""
+    choices: tuple[str, ...] = ()
+    """What may be answered."""
     words: str | None = None
     """The harness's own words, such as why a turn failed."""
     data: dict[str, Any] | None = None
@@ -37,6 +45,25 @@ class Draft(Model):
     """What became of that command."""
     refused: tuple[str, ...] = ()
     """Ids of messages that a policy refused after they had been received."""
+
+
+class Result(Model):
+    """What came of a call that needs no tool: it is recorded with the commit."""
+
+    call: int
+    """Its place within the step."""
+    text: str
+    is_error: bool = False
+
+
+class NewChild(Model):
+    """A sub-task to be made before its parent names it."""
+
+    snapshot: TaskSnapshot
+    """As it starts."""
+    goal: str
+    description: str = ""
+    acceptance_criteria: tuple[str, ...] = ()
 
 
 class Decision(Model):
@@ -50,5 +77,9 @@ class Decision(Model):
     """Of a message: SHA-256 of its parts."""
     received_as: ReceivedAs = "control"
     turn: int | None = None
+    results: tuple[Result, ...] = ()
+    """Of the step that `drafts` begin with."""
+    children: tuple[NewChild, ...] = ()
+    """Sub-tasks to be made first."""
     verdicts: tuple[Verdict, ...] = ()
     """What hooks said on the way, kept with the commit."""

@@ -4,7 +4,7 @@ Each function takes the task as it is and answers a `Decision`; refusals are rai
 is stored or carried out.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from tiny_harness.contracts import ChildChanged, Delivery, Input, Model, TaskSnapshot, Usage
 from tiny_harness.envelope import TaskPatch
@@ -13,11 +13,18 @@ from tiny_harness.ext.task import AGENT_ID, Participant
 from tiny_harness.hooks.verdict import Verdict
 from tiny_harness.intake import Intake, authorise, fingerprint
 from tiny_harness.states import AWAITING_NEXT_MESSAGE, TaskState
+from tiny_harness_engine.core import questions
 from tiny_harness_engine.core.drafts import Decision, Draft
 from tiny_harness_engine.core.effects import MAX_PARTICIPANTS, add_people
 
+NOTE_PREFIX: Final = "note:"
+
 MAX_MAILBOX: Final = 100
 """Messages that may wait for a running turn."""
+
+
+NO_STEP: Final[dict[str, Any]] = {"read_count": 0, "question": None, "approvals": ()}
+"""What a snapshot has of a step, gone when the step is."""
 
 
 class TurnReport(Model):
@@ -83,6 +90,8 @@ def accept(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake, *, is_com
     authorise(snapshot.task_id, snapshot.participants, delivery.sender.id, intake)
     if snapshot.state.is_terminal:
         raise TaskEnded(snapshot.task_id, snapshot.state.word)
+    if intake.control == "answer":
+        return _with(*questions.answer(snapshot, delivery, intake), delivery, intake)
     if intake.kind == "control":
         return _control(snapshot, delivery, intake)
     joined = snapshot.model_copy(update={"participants": _with_people(snapshot.participants, intake.patch)})
@@ -92,7 +101,7 @@ def accept(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake, *, is_com
         decision = Decision(snapshot=joined)
     else:
         message = Input(seq=snapshot.head + 1, message_id=intake.message_id, sender=delivery.sender)
-        decision = _take_words(joined, message)
+        decision = _take_words(joined, message, intake)
     draft = Draft(
         kind="input" if intake.kind == "message" else "state",
         state=decision.snapshot.state,
@@ -107,20 +116,20 @@ def accept(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake, *, is_com
 
 def end_turn(snapshot: TaskSnapshot, turn: int, step: int, report: TurnReport = NO_REPORT) -> Decision | None:
     """End a turn with the words that its step recorded; `None` if that turn is over already."""
-    if not _is_current(snapshot, turn, step):
+    if not is_current(snapshot, turn, step):
         return None
-    done = TaskState.COMPLETED if snapshot.lifecycle == "delegated" else TaskState.INPUT_REQUIRED
-    return _report(_close_turn(snapshot, done, Draft(kind="reply", state=done, turn=turn, step=step)), report)
+    done = _after_reply(snapshot)
+    return with_report(_close_turn(snapshot, done, Draft(kind="reply", state=done, turn=turn, step=step)), report)
 
 
 def fail_turn(
     snapshot: TaskSnapshot, turn: int, step: int, reason: str, report: TurnReport = NO_REPORT
 ) -> Decision | None:
     """End a turn that failed for good: a conversation parks with the reason, a delegated task has FAILED."""
-    if not _is_current(snapshot, turn, step):
+    if not is_current(snapshot, turn, step):
         return None
     done = TaskState.FAILED if snapshot.lifecycle == "delegated" else TaskState.INPUT_REQUIRED
-    return _report(_close_turn(snapshot, done, Draft(kind="reply", state=done, turn=turn, words=reason)), report)
+    return with_report(_close_turn(snapshot, done, Draft(kind="reply", state=done, turn=turn, words=reason)), report)
 
 
 def reject(snapshot: TaskSnapshot, reason: str, verdicts: tuple[Verdict, ...] = ()) -> Decision | None:
@@ -134,22 +143,45 @@ def reject(snapshot: TaskSnapshot, reason: str, verdicts: tuple[Verdict, ...] = 
 
 def cut_turn(snapshot: TaskSnapshot) -> Decision | None:
     """Stop the running turn and park, or go on with the messages that wait; `None` if no turn runs."""
-    if not is_running(snapshot):
+    if not snapshot.reading:
         return None
-    cut = Draft(kind="state", state=TaskState.INPUT_REQUIRED, turn=snapshot.turn)
+    cut = Draft(kind="state", state=TaskState.INPUT_REQUIRED, turn=snapshot.turn, step=snapshot.step)
     return _close_turn(snapshot, TaskState.INPUT_REQUIRED, cut)
 
 
-def child_changed(snapshot: TaskSnapshot, change: ChildChanged) -> Decision | None:
-    """Note what became of a sub-task; `None` if that is known, or the task has ended."""
+def child_changed(snapshot: TaskSnapshot, change: ChildChanged, note: str) -> Decision | None:
+    """Note what became of a sub-task; `None` if that is known, or the task has ended. An end is news for the model.
+
+    Args:
+        snapshot: The task.
+        change: How the sub-task is now.
+        note: The news, as a message's JSON; used if the sub-task has ended.
+    """
     row = next((child for child in snapshot.children if child.task_id == change.task_id), None)
     if snapshot.state.is_terminal or row is None or row.seq >= change.seq:
         return None
     noted = row.model_copy(update={"seq": change.seq, "state": change.state, "sub_state": change.sub_state})
     children = tuple(noted if child is row else child for child in snapshot.children)
     after = snapshot.model_copy(update={"children": children})
-    draft = Draft(kind="state", state=after.state, sub_state=after.sub_state, tells_task=True)
-    return Decision(snapshot=after, drafts=(draft,))
+    if not change.state.is_terminal:
+        draft = Draft(kind="state", state=after.state, sub_state=after.sub_state, tells_task=True)
+        return Decision(snapshot=after, drafts=(draft,))
+    decision = _take_note(after, Input(seq=snapshot.head + 1, message_id=note_id(change)))
+    draft = Draft(
+        kind="input",
+        state=decision.snapshot.state,
+        sub_state=decision.snapshot.sub_state,
+        turn=decision.turn,
+        received=note,
+        received_as=decision.received_as,
+        tells_task=True,
+    )
+    return decision.model_copy(update={"drafts": (draft,)})
+
+
+def note_id(change: ChildChanged) -> str:
+    """Name the message that tells the model of a sub-task's end."""
+    return f"{NOTE_PREFIX}{change.task_id}:{change.seq}"
 
 
 def cancel(snapshot: TaskSnapshot) -> Decision | None:
@@ -175,13 +207,47 @@ def _control(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake) -> Deci
     return decision.model_copy(update={"drafts": (draft,), "digest": digest, "received_as": "control"})
 
 
-def _take_words(snapshot: TaskSnapshot, message: Input) -> Decision:
-    if snapshot.state is TaskState.INPUT_REQUIRED or snapshot.state is TaskState.AUTH_REQUIRED:
-        return _begin_turn(snapshot, (message,))
+def _take_words(snapshot: TaskSnapshot, message: Input, intake: Intake) -> Decision:
+    if snapshot.question is not None:
+        return questions.say(snapshot, message, intake)
+    if not _works_here(snapshot):
+        return _hear_participant(snapshot, message)
+    if not snapshot.reading and snapshot.state is not TaskState.SUBMITTED:
+        return _begin_turn(snapshot, (message, *snapshot.mailbox))
     if len(snapshot.mailbox) >= MAX_MAILBOX:
         raise QueueFull(MAX_MAILBOX)
     queued = snapshot.model_copy(update={"mailbox": (*snapshot.mailbox, message)})
     return Decision(snapshot=queued, received_as="queued")
+
+
+def _works_here(snapshot: TaskSnapshot) -> bool:
+    """Whether our agent works on the task; else it is a participant's, made by `create_task_for_participant`."""
+    return any(person.id == AGENT_ID and person.role == "assignee" for person in snapshot.participants)
+
+
+def _hear_participant(snapshot: TaskSnapshot, message: Input) -> Decision:
+    """Take words on a task that a participant works on: the assignee's reply completes it (R3.4)."""
+    sender = message.sender.id if message.sender else ""
+    if not any(person.id == sender and person.role == "assignee" for person in snapshot.participants):
+        return Decision(snapshot=snapshot, received_as="queued")
+    done = snapshot.model_copy(update={"state": TaskState.COMPLETED, "sub_state": None})
+    return Decision(snapshot=done, received_as="turn")
+
+
+def _take_note(snapshot: TaskSnapshot, note: Input) -> Decision:
+    """Give the model a note: at once if it is idle, else after what it does, or waits for."""
+    is_idle = not snapshot.reading and snapshot.sub_state in (None, AWAITING_NEXT_MESSAGE)
+    if is_idle and snapshot.state in (TaskState.INPUT_REQUIRED, TaskState.WORKING):
+        return _begin_turn(snapshot, (note, *snapshot.mailbox))
+    waiting = snapshot.model_copy(update={"mailbox": (*snapshot.mailbox, note)})
+    return Decision(snapshot=waiting, received_as="queued")
+
+
+def _after_reply(snapshot: TaskSnapshot) -> TaskState:
+    """A conversation waits for its people; a delegated task is done, unless it waits for its sub-tasks (R3.4, R3.5)."""
+    if snapshot.lifecycle != "delegated":
+        return TaskState.INPUT_REQUIRED
+    return TaskState.WORKING if snapshot.unresolved else TaskState.COMPLETED
 
 
 def _begin_turn(snapshot: TaskSnapshot, reading: tuple[Input, ...]) -> Decision:
@@ -194,6 +260,7 @@ def _begin_turn(snapshot: TaskSnapshot, reading: tuple[Input, ...]) -> Decision:
             "step": 1,
             "reading": reading,
             "mailbox": (),
+            **NO_STEP,
         }
     )
     return Decision(snapshot=working, received_as="turn", turn=turn)
@@ -202,7 +269,7 @@ def _begin_turn(snapshot: TaskSnapshot, reading: tuple[Input, ...]) -> Decision:
 def _close_turn(snapshot: TaskSnapshot, done: TaskState, draft: Draft) -> Decision:
     """End the running turn. Messages that wait start the next one at once, unless the task has FAILED."""
     answered = tuple(message.message_id for message in snapshot.reading)
-    idle = snapshot.model_copy(update={"state": done, "sub_state": None, "step": 0, "reading": ()})
+    idle = snapshot.model_copy(update={"state": done, "sub_state": None, "step": 0, "reading": (), **NO_STEP})
     if snapshot.mailbox and done is not TaskState.FAILED:
         after = _begin_turn(idle, snapshot.mailbox).snapshot
     else:
@@ -211,10 +278,12 @@ def _close_turn(snapshot: TaskSnapshot, done: TaskState, draft: Draft) -> Decisi
     return Decision(snapshot=after, drafts=(told,), turn=draft.turn)
 
 
-def _report(decision: Decision, report: TurnReport) -> Decision:
-    draft = decision.drafts[0].model_copy(update={"refused": report.refused})
+def with_report(decision: Decision, report: TurnReport) -> Decision:
+    """Put what a step tells beside its words into what it decides."""
+    draft, *others = decision.drafts
+    draft = draft.model_copy(update={"refused": report.refused})
     used = decision.snapshot.model_copy(update={"usage": decision.snapshot.usage.plus(report.usage)})
-    return decision.model_copy(update={"snapshot": used, "drafts": (draft,), "verdicts": report.verdicts})
+    return decision.model_copy(update={"snapshot": used, "drafts": (draft, *others), "verdicts": report.verdicts})
 
 
 def _end(snapshot: TaskSnapshot, state: TaskState) -> Decision:
@@ -225,7 +294,8 @@ def _end(snapshot: TaskSnapshot, state: TaskState) -> Decision:
     return Decision(snapshot=after, drafts=(Draft(kind="state", state=state, turn=turn, in_reply_to=cut),), turn=turn)
 
 
-def _is_current(snapshot: TaskSnapshot, turn: int, step: int) -> bool:
+def is_current(snapshot: TaskSnapshot, turn: int, step: int) -> bool:
+    """Whether a turn and step are the running ones."""
     return is_running(snapshot) and (snapshot.turn, snapshot.step) == (turn, step)
 
 

@@ -1,22 +1,22 @@
 """The conversation as the model reads it, put together from events. Pure.
 
 The log is in the order of arrival; the model reads in the order of answering: a message that waited for a running turn
-stands behind that turn's reply. So a message's place is set by the event that ends its turn, never by its number.
-Commands and their replies are no part of it.
+stands behind that turn's reply. So a message's place is set by the event that reads it, of a step or of a turn's end,
+never by its number. Commands and their replies are no part of it.
 """
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tiny_harness.envelope import MEDIA_TYPE
 from tiny_harness.events import Event
-from tiny_harness.ext import commands
+from tiny_harness.ext import commands, status
 from tiny_harness.ext.stream import KEY
 from tiny_harness_engine.core.blocks import in_block
-from tiny_harness_engine.models.port import ModelMessage
-from tiny_harness_engine.records import GateRecord
+from tiny_harness_engine.models.port import ModelMessage, ToolCall
+from tiny_harness_engine.records import CallResult, GateRecord, StepRecord
 
 CHARS_PER_TOKEN: Final = 4
 """A rough estimate, good enough to stay below a provider's limit."""
@@ -29,8 +29,10 @@ class Line:
     message: ModelMessage
     seq: int
     """The event that records it."""
-    is_new: bool = False
-    """A participant's message that no finished turn has read: it is asked now, or its turn was cut."""
+    is_unread: bool = False
+    """No finished turn has read it: it is asked now, or its turn was cut."""
+    is_ours: bool = False
+    """The harness wrote it: a brief, or news of a sub-task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Conversation:
     @property
     def new(self) -> list[Line]:
         """Participants' messages that no finished turn has read."""
-        return [line for line in (*self.told, *self.asked) if line.is_new]
+        return [line for line in (*self.told, *self.asked) if line.is_unread and not line.is_ours]
 
     def refusals(self, gates: Mapping[int, GateRecord]) -> dict[str, str]:
         """Say which of the messages that are asked a policy refused, and why, by message id."""
@@ -62,12 +64,45 @@ class Conversation:
         return [*_newest([line.message for line in self.told], max_tokens - _tokens(asked)), *asked]
 
 
-def read_conversation(events: Iterable[Event], reading: Sequence[str]) -> Conversation:
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the steps of some turns asked for, and what came of it, by (turn, step)."""
+
+    steps: Mapping[tuple[int, int], StepRecord] = field(default_factory=dict[tuple[int, int], StepRecord])
+    results: Mapping[tuple[int, int], Mapping[int, CallResult]] = field(
+        default_factory=dict[tuple[int, int], Mapping[int, CallResult]]
+    )
+    """By the place of each call within its step, as far as they are known."""
+
+    def messages(self, turn: int, step: int) -> list[ModelMessage]:
+        """Make the messages of one step: what the model said and asked for, and the results of all its calls."""
+        record = self.steps.get((turn, step))
+        if record is None:
+            return []
+        calls = tuple(ToolCall(call.call_id, call.name, call.arguments) for call in record.tool_calls)
+        said = ModelMessage("assistant", record.text, record.message_id, calls)
+        results = self.results.get((turn, step), {})
+        return [said, *(_answer(call, results.get(place)) for place, call in enumerate(calls))]
+
+
+NO_WORK: Final = Work()
+CUT_OFF: Final = "The turn was cut off here: whether the call took effect is not known."
+
+
+def turns_with_work(events: Iterable[Event]) -> list[int]:
+    """List the turns of which events say that they had steps with tools."""
+    updates = (json.loads(event.payload)["statusUpdate"] for event in events if event.kind in ("step", "state"))
+    data = [update["metadata"][KEY] for update in updates]
+    return sorted({each["turn"] for each in data if "step" in each and "turn" in each})
+
+
+def read_conversation(events: Iterable[Event], reading: Sequence[str], work: Work = NO_WORK) -> Conversation:
     """Order a task's messages for a step.
 
     Args:
         events: The task's last events, in order.
         reading: Ids of the messages that the step answers, in order.
+        work: What the turns in these events did with tools.
     """
     waiting: dict[str, Line] = {}
     told: list[Line] = []
@@ -77,15 +112,39 @@ def read_conversation(events: Iterable[Event], reading: Sequence[str]) -> Conver
         data = metadata.get(KEY, {})
         if received is not None and event.kind in ("task", "input") and data.get("received_as") != "command":
             message = ModelMessage("user", _text(received), received["messageId"])
-            waiting[received["messageId"]] = Line(message, event.seq)
+            waiting[received["messageId"]] = Line(message, event.seq, is_ours=not event.cause.startswith("m:"))
         reply = payload.get("statusUpdate", {}).get("status", {}).get("message")
+        if event.kind == "step":
+            told += [waiting.pop(message_id) for message_id in data.get("read", ()) if message_id in waiting]
+            told += [Line(message, event.seq) for message in work.messages(data["turn"], data["step"])]
+            continue
+        if reply is not None and "request_id" in metadata.get(status.KEY, {}):
+            continue  # a question about a call: what was said of it is in the call's result
         for message_id in data.get("in_reply_to", ()):
             if message_id in waiting:
-                told.append(replace(waiting.pop(message_id), is_new=reply is None))
+                told.append(replace(waiting.pop(message_id), is_unread=reply is None))
+        if event.kind == "state" and "step" in data:
+            told += [Line(message, event.seq) for message in work.messages(data["turn"], data["step"])]
         if reply is not None and commands.KEY not in metadata:
             told.append(Line(ModelMessage("assistant", _text(reply), reply["messageId"]), event.seq))
-    asked = [replace(waiting[message_id], is_new=True) for message_id in reading if message_id in waiting]
+    asked = [replace(waiting[message_id], is_unread=True) for message_id in reading if message_id in waiting]
     return Conversation(tuple(told), tuple(asked))
+
+
+def _answer(call: ToolCall, result: CallResult | None) -> ModelMessage:
+    if result is None:
+        return ModelMessage("tool", CUT_OFF, call_id=call.call_id, is_error=True)
+    return ModelMessage("tool", result.text, call_id=call.call_id, is_error=result.is_error)
+
+
+def words_of(event: Event) -> str:
+    """Read what was said in an event to or by whoever works on the task; a command's words do not count."""
+    payload = json.loads(event.payload)
+    received, metadata = _received(payload)
+    if metadata.get(KEY, {}).get("received_as") == "command" or commands.KEY in metadata:
+        return ""
+    message = payload.get("statusUpdate", {}).get("status", {}).get("message") or received
+    return _text(message) if message else ""
 
 
 def _received(payload: dict[str, Any]) -> tuple[dict[str, Any] | None, dict[str, Any]]:
@@ -127,6 +186,8 @@ def _newest(messages: list[ModelMessage], max_tokens: int) -> list[ModelMessage]
     kept = len(messages)
     while kept > 0 and (max_tokens := max_tokens - _tokens(messages[kept - 1 : kept])) >= 0:
         kept -= 1
+    while kept < len(messages) and messages[kept].role == "tool":
+        kept += 1  # a result without its call is no message
     return messages[kept:]
 
 

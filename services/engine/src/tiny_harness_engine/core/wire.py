@@ -78,6 +78,11 @@ def _metadata(draft: Draft, seq: int) -> Json:
     data: Json = {"seq": seq}
     if draft.turn is not None:
         data["turn"] = draft.turn
+    if draft.step is not None and draft.kind in ("step", "state"):
+        data["step"] = draft.step
+    if draft.kind == "step":
+        data["read"] = list(draft.read)
+        data["tool_calls"] = [use.model_dump() for use in draft.tool_calls]
     if draft.received_as is not None:
         data["received_as"] = draft.received_as
     if draft.in_reply_to:
@@ -88,8 +93,17 @@ def _metadata(draft: Draft, seq: int) -> Json:
     if draft.command is not None:
         metadata[commands.KEY] = _command(draft)
     if draft.sub_state is not None:
-        metadata[status.KEY] = {"sub_state": draft.sub_state}
+        metadata[status.KEY] = _status(draft)
     return metadata
+
+
+def _status(draft: Draft) -> Json:
+    asked: Json = {"sub_state": draft.sub_state}
+    if draft.question is not None:
+        asked["request_id"] = draft.question
+    if draft.choices:
+        asked["choices"] = list(draft.choices)
+    return asked
 
 
 def _command(draft: Draft) -> Json:

@@ -18,8 +18,19 @@ with workflow.unsafe.imports_passed_through():
     from tiny_harness.intake import authorise
 
     # By name: `from tiny_harness_engine import calls` would load a copy of the module into every run's sandbox.
-    from tiny_harness_engine.calls import COMMIT_RETRY, JUDGE, JUDGE_TIMEOUT, Judgement, JudgeRequest, TakeAnswer
-    from tiny_harness_engine.core import lifecycle
+    from tiny_harness_engine.calls import (
+        COMMIT_RETRY,
+        JUDGE,
+        JUDGE_TIMEOUT,
+        STOP_CHILDREN,
+        STOP_TIMEOUT,
+        Judgement,
+        JudgeRequest,
+        StopChildren,
+        TakeAnswer,
+    )
+    from tiny_harness_engine.core import lifecycle, notes
+    from tiny_harness_engine.core.drafts import Decision
     from tiny_harness_engine.core.incoming import read_delivery
     from tiny_harness_engine.failures import to_failure
     from tiny_harness_engine.workflows.commands import CommandQueue
@@ -57,6 +68,7 @@ class TaskWorkflow:
             elif not await self._turns.round():
                 await self._wait_for_news()
             await self._roll_if_long()
+        await self._stop_children()
         await workflow.wait_condition(workflow.all_handlers_finished)
 
     @workflow.update(name=contracts.DELIVER)
@@ -99,8 +111,11 @@ class TaskWorkflow:
     @workflow.signal(name=contracts.CHILD_CHANGED)
     async def child_changed(self, change: ChildChanged) -> None:
         """Note what became of a sub-task."""
-        cause = f"child:{change.task_id}:{change.seq}"
-        await self._guarded(cause, lambda state: lifecycle.child_changed(state, change) if state else None)
+
+        def decide(state: TaskSnapshot | None) -> Decision | None:
+            return lifecycle.child_changed(state, change, notes.ending(state, change)) if state else None
+
+        await self._guarded(f"child:{change.task_id}:{change.seq}", decide)
 
     @workflow.signal(name=contracts.RECONCILE)
     async def reconcile(self) -> None:
@@ -126,6 +141,17 @@ class TaskWorkflow:
         except ActivityError as error:
             workflow.logger.warning("hooks could not be asked: %s", error.cause)
             return Judgement(refusal="the hooks that decide it did not answer")
+
+    async def _stop_children(self) -> None:
+        """Take the sub-tasks along that are still open."""
+        open_ones = self._ledger.state.unresolved if self._ledger.state else ()
+        if open_ones:
+            await workflow.execute_activity(
+                STOP_CHILDREN,
+                StopChildren(task_id=self._ledger.task_id, task_ids=open_ones),
+                start_to_close_timeout=STOP_TIMEOUT,
+                retry_policy=COMMIT_RETRY,
+            )
 
     async def _open(self, start: StartTask) -> None:
         """Take the first message, which may have come by its update already, and load the task."""

@@ -1,9 +1,10 @@
-"""Works on a task's running turn: one model step, tried until it answers, fails for good, or its turn is over."""
+"""Works on a task's running turn, step by step: the model is asked, and what it asks for is carried out."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any, Final, TypeVar
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -21,10 +22,16 @@ from tiny_harness_engine.calls import (
     StepAnswer,
     StepRequest,
 )
-from tiny_harness_engine.core import lifecycle
+from tiny_harness_engine.core import lifecycle, steps
 from tiny_harness_engine.core.drafts import Decision
 from tiny_harness_engine.failures import failed_step
 from tiny_harness_engine.workflows.ledger import Ledger
+from tiny_harness_engine.workflows.tools import run_tools
+
+MAX_STEPS: Final = 1_000
+"""Steps that one turn may have: a model that goes round in circles is stopped."""
+
+T = TypeVar("T")
 
 
 class Turns:
@@ -32,7 +39,7 @@ class Turns:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._step: asyncio.Task[StepAnswer] | None = None
+        self._step: asyncio.Task[Any] | None = None
         self._asked: TaskSnapshot | None = None  # the task as it was when the running step was asked
         ledger.on_change.append(self._cut)
 
@@ -43,12 +50,40 @@ class Turns:
             return False
         try:
             answer = await self._ask_model(state)
-            if answer is not None:
+            if answer is None:
+                return True
+            if answer.calls and state.step >= MAX_STEPS:
+                await self._end(state, StepAnswer(failure=f"it asked for tools {MAX_STEPS} times in one turn"))
+            elif answer.calls and answer.failure is None and answer.rejected is None:
+                await self._carry_out(state, answer)
+            else:
                 await self._end(state, answer)
         except Exception:  # noqa: BLE001 - a bug costs one turn, never the task
             workflow.logger.exception("turn %s failed", state.turn)
             return await self._park_broken(state)
         return True
+
+    async def _carry_out(self, state: TaskSnapshot, answer: StepAnswer) -> None:
+        """Run the tools that the model asked for, then go on to the next step, or ask somebody."""
+        turn, step = state.turn, state.step
+        tools = tuple(plan for plan in answer.calls if plan.is_tool)
+        answers = await self._unless_cut(state, run_tools(state, tools))
+        if answers is None:
+            return
+
+        def pause_first(current: TaskSnapshot | None) -> Decision | None:
+            return steps.pause_step(current, turn, step, answer.calls, answers) if current else None
+
+        def decide(current: TaskSnapshot | None) -> Decision | None:
+            if current is None:
+                return None
+            return steps.end_step(current, turn, step, answer.calls, answers, answer.limits, answer.report)
+
+        async with self._ledger.lock:
+            asked = len(state.approvals)
+            await self._ledger.commit(f"ask:{turn}:{step}:{asked}", pause_first)
+            if self._ledger.is_at(state):
+                await self._ledger.commit(f"step:{turn}:{step}", decide)
 
     async def _end(self, state: TaskSnapshot, answer: StepAnswer) -> None:
         turn, step = state.turn, state.step
@@ -58,12 +93,15 @@ class Turns:
                 return None
             if answer.rejected is not None:
                 return lifecycle.reject(current, answer.rejected)
+            if answer.over_budget is not None:
+                return steps.pause_for_budget(current, turn, step, answer.over_budget)
             if answer.failure is not None:
                 return lifecycle.fail_turn(current, turn, step, answer.failure, answer.report)
             return lifecycle.end_turn(current, turn, step, answer.report)
 
+        cause = f"step:{turn}:{step}" if answer.over_budget is None else f"budget:{turn}:{step}:{state.budgets}"
         async with self._ledger.lock:
-            await self._ledger.commit(f"step:{turn}:{step}", decide)
+            await self._ledger.commit(cause, decide)
 
     async def _park_broken(self, state: TaskSnapshot) -> bool:
         try:
@@ -91,15 +129,20 @@ class Turns:
 
     async def _try_step(self, state: TaskSnapshot, attempt: int) -> StepAnswer | None:
         """Run the step once; `None` if it was cut, or its worker went away."""
+        try:
+            return await self._unless_cut(state, _run_step(state, attempt))
+        except ActivityError as error:
+            workflow.logger.info("step %s:%s was stopped: %s", state.turn, state.step, error.cause)
+            return failed_step(error.cause)
+
+    async def _unless_cut(self, state: TaskSnapshot, work: Coroutine[Any, Any, T]) -> T | None:
+        """Await work of a step; `None` if its turn was cut meanwhile."""
         self._asked = state
-        self._step = asyncio.create_task(_run_step(state, attempt))
+        self._step = asyncio.create_task(work)
         try:
             return await self._step
         except asyncio.CancelledError:
             return None
-        except ActivityError as error:
-            workflow.logger.info("step %s:%s was stopped: %s", state.turn, state.step, error.cause)
-            return failed_step(error.cause)
         finally:
             self._step = None
 

@@ -1,5 +1,6 @@
 """Made-up contexts, one for each hook point: valid by the published models, and recognisable as what they are."""
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,6 +13,7 @@ from tiny_harness.hooks.contexts import (
     ModelOutput,
     SenderRef,
     TaskRef,
+    ToolOutput,
     Window,
     WindowMessage,
 )
@@ -102,6 +104,11 @@ def _llm(words: str, is_done: bool) -> dict[str, Any]:
     return {"turn": 1, "step": 1, "messages": _window(words), "result": ModelOutput(text=words) if is_done else None}
 
 
+def _tool(words: str, is_done: bool) -> dict[str, Any]:
+    call = {"call_id": "conformance-call", "tool": "conformance/server.tool", "arguments": json.dumps({"text": words})}
+    return {"turn": 1, "step": 1, **call, "result": ToolOutput(text=words) if is_done else None}
+
+
 def _observed(_words: str, _is_done: bool) -> dict[str, Any]:
     status = {"state": "TASK_STATE_WORKING"}
     return {
@@ -117,5 +124,6 @@ _FIELDS: Final[dict[str, Callable[[str, bool], dict[str, Any]]]] = {
     "task.complete": _complete,
     "context.created": _context_created,
     "llm.invoked": _llm,
+    "tool.invoked": _tool,
 } | {name: _observed for name, operation in OPERATIONS.items() if operation.is_observed}
 """The fields of each operation; the second argument says whether there is a result already."""

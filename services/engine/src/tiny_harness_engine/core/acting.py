@@ -1,0 +1,183 @@
+"""Applies what the agent's intrinsic tools do to its task (DESIGN: agent core). Pure.
+
+An act that cannot be done is a result that says so to the model; it never fails the step.
+"""
+
+import uuid
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from tiny_harness.contracts import Child, Input, Model, TaskSnapshot
+from tiny_harness.errors import InvalidPlan
+from tiny_harness.ext.names import EXTENSION_BASE
+from tiny_harness.ext.task import AGENT_ID, Participant
+from tiny_harness.states import AWAITING_ANSWER, TaskState
+from tiny_harness_engine.core import acts, plan
+from tiny_harness_engine.core.drafts import NewChild, Result
+from tiny_harness_engine.core.effects import MAX_LISTED_CHILDREN, MAX_PARTICIPANTS, add_people
+
+_CHILDREN: Final = uuid.uuid5(uuid.NAMESPACE_URL, f"{EXTENSION_BASE}/children")
+
+
+class TaskLimits(Model):
+    """What the configuration allows; given by the step, so that a replay knows it too."""
+
+    max_depth: int = 5
+    max_children: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A question that ends the turn."""
+
+    words: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The task after some acts, and what the model and others are told."""
+
+    snapshot: TaskSnapshot
+    results: tuple[Result, ...] = ()
+    children: tuple[NewChild, ...] = ()
+    asking: Asking | None = None
+    limits: TaskLimits = field(default_factory=TaskLimits)
+
+    def told(self, call: int, text: str, *, is_error: bool = False) -> "Applied":
+        """Tell the model what came of a call."""
+        return replace(self, results=(*self.results, Result(call=call, text=text, is_error=is_error)))
+
+
+def needs_approval(snapshot: TaskSnapshot, act: acts.Act) -> str | None:
+    """Say why a person must allow an act first: a model never raises rights (DESIGN: rights that no text can give)."""
+    if not isinstance(act, acts.SetParticipantRole):
+        return None
+    if any(person.id == act.participant and person.role == act.role for person in snapshot.participants):
+        return None
+    return f"The agent wants {act.participant} to take part in this task as {act.role}."
+
+
+def apply_act(applied: Applied, call: int, act: acts.Act) -> Applied:
+    """Apply one act; what was applied before stands."""
+    match act:
+        case acts.CreatePlan() | acts.CompleteStep():
+            return _plan(applied, call, act)
+        case acts.SpawnSubtask():
+            return _spawn(applied, call, act)
+        case acts.CreateTaskForParticipant():
+            return _create_task(applied, call, act)
+        case acts.AskParticipant():
+            asking = Asking(act.question, act.choices)
+            told = applied.told(call, "The question was asked. The answer is the next message.")
+            return replace(told, asking=asking)
+        case acts.SetParticipantRole():
+            return _set_role(applied, call, act)
+        case _:
+            return applied.told(call, "This cannot be done here.", is_error=True)
+
+
+def child_id(task_id: str, turn: int, step: int, call: int) -> str:
+    """Name the sub-task that a call makes: the same on every attempt."""
+    return str(uuid.uuid5(_CHILDREN, f"{task_id}:{turn}:{step}:{call}"))
+
+
+def _plan(applied: Applied, call: int, act: acts.CreatePlan | acts.CompleteStep) -> Applied:
+    before = applied.snapshot.plan
+    try:
+        if isinstance(act, acts.CreatePlan):
+            after = plan.create_plan(act.steps, before)
+        elif before is None:
+            return applied.told(call, "There is no plan yet: make one with create_plan.", is_error=True)
+        else:
+            after = plan.complete_step(before, act.output, act.step_id)
+    except InvalidPlan as error:
+        return applied.told(call, f"The plan stays as it is: {error}.", is_error=True)
+    current = plan.current_step(after)
+    done, total = plan.progress(after)
+    active = f"The active step is {current.id}." if current else "All steps are done."
+    changed = applied.snapshot.model_copy(update={"plan": after})
+    return replace(applied, snapshot=changed).told(call, f"{done} of {total} steps are done. {active}")
+
+
+def _spawn(applied: Applied, call: int, act: acts.SpawnSubtask) -> Applied:
+    if act.agent is not None:
+        return applied.told(call, f"There is no agent {act.agent}: leave `agent` out to use this one.", is_error=True)
+    task = applied.snapshot
+    people = tuple(person for person in task.participants if person.role in ("reporter", "admin"))
+    agent = Participant(id=AGENT_ID, kind="agent", role="assignee")
+    child = _child(task, child_id(task.task_id, task.turn, task.step, call), (*people, agent))
+    return _start(applied, call, child, act.goal, act.description, act.acceptance_criteria)
+
+
+def _create_task(applied: Applied, call: int, act: acts.CreateTaskForParticipant) -> Applied:
+    task = applied.snapshot
+    known = next((person for person in task.participants if person.id == act.participant), None)
+    if known is None or known.id == AGENT_ID:
+        return applied.told(call, "Nobody of that id can be given a task here.", is_error=True)
+    agent = Participant(id=AGENT_ID, kind="agent", role="reporter")
+    assignee = Participant(id=known.id, kind=known.kind, role="assignee", display_name=known.display_name)
+    child = _child(task, child_id(task.task_id, task.turn, task.step, call), (agent, assignee)).model_copy(
+        update={"state": TaskState.INPUT_REQUIRED, "sub_state": AWAITING_ANSWER}
+    )
+    return _start(applied, call, child, act.goal, act.description, act.acceptance_criteria)
+
+
+def _start(
+    applied: Applied, call: int, child: TaskSnapshot, goal: str, description: str, criteria: tuple[str, ...]
+) -> Applied:
+    refusal = _no_room(applied)
+    if refusal is not None:
+        return applied.told(call, refusal, is_error=True)
+    task = applied.snapshot
+    row = Child(task_id=child.task_id, seq=1, state=child.state, sub_state=child.sub_state)
+    linked = plan.link_task(task.plan, child.task_id) if task.plan else None
+    after = task.model_copy(update={"children": (*task.children, row), "plan": linked})
+    new = NewChild(snapshot=child, goal=goal, description=description, acceptance_criteria=criteria)
+    told = applied.told(call, f"Sub-task {child.task_id} has started. You are told when it ends.")
+    return replace(told, snapshot=after, children=(*applied.children, new))
+
+
+def _no_room(applied: Applied) -> str | None:
+    task, limits = applied.snapshot, applied.limits
+    if task.depth >= limits.max_depth:
+        return f"No sub-task was started: it may have {limits.max_depth} tasks above it."
+    if len(task.unresolved) >= limits.max_children:
+        return f"No sub-task was started: {limits.max_children} are open already. Wait until one has ended."
+    if len(task.children) >= MAX_LISTED_CHILDREN:
+        return f"No sub-task was started: a task may have {MAX_LISTED_CHILDREN} in its life."
+    return None
+
+
+def _child(task: TaskSnapshot, task_id: str, people: tuple[Participant, ...]) -> TaskSnapshot:
+    """Make a delegated sub-task as it starts: with its brief to be read, and its parent's model and effort."""
+    return TaskSnapshot(
+        task_id=task_id,
+        context_id=task.context_id,
+        lifecycle="delegated",
+        state=TaskState.WORKING,
+        turn=1,
+        step=1,
+        reading=(Input(seq=1, message_id=brief_id(task_id)),),
+        participants=people,
+        model=task.model,
+        effort=task.effort,
+        parent=task.task_id,
+        depth=task.depth + 1,
+    )
+
+
+def brief_id(task_id: str) -> str:
+    """Name the message that a sub-task starts with."""
+    return f"brief:{task_id}"
+
+
+def _set_role(applied: Applied, call: int, act: acts.SetParticipantRole) -> Applied:
+    task = applied.snapshot
+    known = next((person for person in task.participants if person.id == act.participant), None)
+    added = Participant(id=act.participant, kind=known.kind if known else "human", role=act.role)
+    people = add_people(task.participants, (added,))
+    if len(people) > MAX_PARTICIPANTS:
+        return applied.told(call, f"A task may have {MAX_PARTICIPANTS} participants.", is_error=True)
+    after = task.model_copy(update={"participants": people})
+    return replace(applied, snapshot=after).told(call, f"{act.participant} takes part as {act.role} now.")
