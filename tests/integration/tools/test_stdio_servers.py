@@ -81,7 +81,7 @@ async def test_a_tool_that_fails_says_so_in_its_result(open_hub: OpenHub, tmp_pa
 
 async def test_five_megabytes_are_cut_and_say_so(open_hub: OpenHub, tmp_path: Path) -> None:
     hub = await open_hub(stdio(tmp_path))
-    result = await call(hub, "big", size=2_500_000)
+    result = await call(hub, "big", size=5_000_000)
     assert len(result.text.encode()) < 257 * 1024
     assert "the result has 5000000 bytes" in result.text[-200:]
     assert (await call(hub, "add", a=1, b=1)).data == {"total": 2}
@@ -91,7 +91,7 @@ async def test_a_message_beyond_the_bound_ends_the_connection_and_not_the_hub(
     open_hub: OpenHub, tmp_path: Path
 ) -> None:
     hub = await open_hub(stdio(tmp_path))
-    failure = await failed(hub, "big", size=5_000_000)
+    failure = await failed(hub, "big", size=9_000_000)
     assert failure.may_have_run
     assert "more than 16777216 bytes" in failure.reason
     await until(lambda: state(hub) == "up")
@@ -164,10 +164,8 @@ async def test_a_server_that_dies_in_a_call_fails_every_running_call_and_comes_b
     hub = await open_hub(stdio(tmp_path))
     other = asyncio.create_task(failed(hub, "hang", word="z"))
     await until(lambda: "began z" in lines(tmp_path / "hangs"))
-    began = asyncio.get_running_loop().time()
     failure = await failed(hub, "die", word="x")
-    await other
-    assert asyncio.get_running_loop().time() - began < 2  # the promise
+    assert "ended with status 3" in (await other).reason  # and not: no answer in time
     assert failure.may_have_run
     assert "ended with status 3" in failure.reason
     assert "about to die" in failure.reason
@@ -267,9 +265,16 @@ async def test_a_server_that_cannot_speak_is_down_with_the_reason(
     assert reason in failure.reason
 
 
+async def test_a_secret_in_a_servers_last_words_is_masked(open_hub: OpenHub, tmp_path: Path) -> None:
+    environ = {"PATH": os.environ["PATH"], "TINY_HARNESS_TOOL_SECRET_SHOP_MAIN__LICENCE": "licence found"}
+    hub = await open_hub(stdio(tmp_path, "raw.py", "broken"), environ=environ)
+    assert hub.health()[0]["reason"] == "ended with status 1; its last words: no :masked:"
+    assert "licence" not in str(await failed(hub, "work"))
+
+
 async def test_a_program_that_is_not_there_is_named(open_hub: OpenHub) -> None:
     hub = await open_hub(StdioServer("main", "no-such-program-anywhere", plugin="shop"))
-    assert hub.health()[0]["reason"] == "there is no program 'no-such-program-anywhere'"
+    assert hub.health()[0]["reason"] == "there is no program 'no-such-program-anywhere' that can be run"
 
 
 async def test_a_server_that_never_answers_does_not_keep_the_hub_from_starting(

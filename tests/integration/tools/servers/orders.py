@@ -1,4 +1,4 @@
-"""A real MCP server: `python orders.py FOLDER` over stdio, `python orders.py FOLDER http` on a port that it prints.
+"""A real MCP server: `python orders.py FOLDER` over stdio, with `http [legacy] [PORT]` on a port that it prints.
 
 It writes what it did into files of the folder, so that a test can see what really happened.
 """
@@ -18,6 +18,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Image
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel
+from starlette.responses import JSONResponse
 
 FOLDER = Path(sys.argv[1])
 server = MCPServer("orders", version="1.0", log_level="ERROR")
@@ -80,10 +81,10 @@ async def die(word: str) -> str:
 @server.tool()
 def big(size: int) -> str:
     """Answer a lot."""
-    return "é" * size
+    return "x" * size
 
 
-@server.tool()
+@server.tool(structured_output=False)
 def picture() -> list[Any]:
     """Answer a picture."""
     return [Image(data=b"\x89PNG" + bytes(3_000), format="png"), "a caption"]
@@ -129,6 +130,8 @@ async def change(ctx: Context) -> str:
 
     server.add_tool(add, annotations=types.ToolAnnotations(read_only_hint=True))
     await ctx.notify_tools_changed()
+    if "legacy" in sys.argv:
+        await ctx.session.send_tool_list_changed()
     return "changed"
 
 
@@ -145,11 +148,29 @@ def headers(ctx: Context) -> str:
     return json.dumps(dict(request.headers)) if request else "stdio"
 
 
+class Legacy:
+    """Makes a server as it was before 2026: it knows no `server/discover`, only `initialize` and sessions."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Refuse that one method."""
+        headers = dict(scope.get("headers", ()))
+        if headers.get(b"mcp-method") == b"server/discover":
+            response = JSONResponse({"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "?"}}, 404)
+            await response(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
 def serve_http(port: int) -> None:
     """Serve on a loopback port, and say which."""
     listener = socket.create_server(("127.0.0.1", port))
-    is_stateful = "stateful" in sys.argv
-    app = server.streamable_http_app(streamable_http_path="/mcp", stateless_http=not is_stateful)
+    is_legacy = "legacy" in sys.argv
+    app: Any = server.streamable_http_app(streamable_http_path="/mcp", stateless_http=not is_legacy)
+    if is_legacy:
+        app = Legacy(app)
     print(listener.getsockname()[1], flush=True)
     config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1)
     uvicorn.Server(config).run(sockets=[listener])

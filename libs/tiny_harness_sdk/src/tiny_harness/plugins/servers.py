@@ -1,4 +1,4 @@
-"""MCP servers as a plugin declares them: `mcp.json` of Agent Plugins 1.0 (7.2, 9). Running them is the engine's business."""
+"""MCP servers as a plugin declares them: `mcp.json` of Agent Plugins 1.0 (7.2, 9). The engine runs them."""
 
 import os
 import re

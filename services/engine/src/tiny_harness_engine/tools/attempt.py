@@ -20,6 +20,8 @@ class Attempt:
     """Nobody waits any more: it must not be sent if it was not yet."""
     is_refused: bool = False
     """The server said before it ran anything that it will not."""
+    is_passing: bool = True
+    """What went wrong may be right the next time."""
     fault: str = ""
     """What went wrong on the way, in words for an operator."""
 

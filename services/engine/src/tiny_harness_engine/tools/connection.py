@@ -1,7 +1,9 @@
 """One session with a server, from its handshake to its end: listing, calling, hearing of changes."""
 
 import asyncio
+import os
 import shutil
+import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -84,7 +86,7 @@ class Connection:
             cursor = page.next_cursor
             if cursor is None or len(found) > MAX_TOOLS:
                 break
-        return read_listing(self._name, found)
+        return await asyncio.to_thread(read_listing, self._name, found)  # up to seconds, with hundreds of new ones
 
     async def call(
         self, tool: Tool, arguments: Mapping[str, Any], deadline_s: float, on_progress: OnProgress | None
@@ -141,13 +143,17 @@ class Connection:
 
     def _failure(self, tool: Tool, attempt: Attempt, error: MCPError) -> ToolResult:
         """Tell a server's own refusal, which is an answer, from no answer."""
-        is_lost = bool(self.ended) or error.code == types.CONNECTION_CLOSED
+        is_lost = bool(self.ended) or error.code in (types.CONNECTION_CLOSED, types.PARSE_ERROR)
+        if (
+            error.code == types.HEADER_MISMATCH
+        ):  # refused because it goes by another schema; the look after it lists again
+            raise ToolFailed(tool.name, "its schema has changed", may_have_run=False, transient=True)
         if not attempt.fault and not is_lost:
             words = one_line(error.message, MAX_WORDS)
             return ToolResult(f"[the server refused the call: {words} (code {error.code})]", is_error=True)
         may_have_run = attempt.is_sent and not attempt.is_refused
         reason = self.ended or attempt.fault or one_line(error.message, MAX_WORDS)
-        raise ToolFailed(tool.name, reason, may_have_run, transient=True)
+        raise ToolFailed(tool.name, reason, may_have_run, attempt.is_passing)
 
 
 @asynccontextmanager
@@ -196,11 +202,17 @@ async def _start(
     launch = server.launch(folder.resolve())
     launch.cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
     env = {**process_environment(environ), **launch.env, **secrets}
-    command = shutil.which(launch.command, path=env.get("PATH"))
+    command = shutil.which(launch.command, path=_search_path(env.get("PATH", os.defpath)))
     if command is None:
-        raise FileNotFoundError(f"there is no program {launch.command!r:.200}")
+        raise FileNotFoundError(f"there is no program {launch.command!r:.200} that can be run")
     link, receiver = await stack.enter_async_context(open_stdio(server.full_name, launch, command, env))
     return link, _Pair(receiver, link)
+
+
+def _search_path(path: str) -> str:
+    """Look for programs as in a shell where our virtual environment is active, if we run in one."""
+    is_virtual = sys.prefix != sys.base_prefix
+    return os.pathsep.join((str(Path(sys.executable).parent), path)) if is_virtual else path
 
 
 async def _reach(stack: AsyncExitStack, server: HttpServer, secrets: Mapping[str, str]) -> tuple[HttpLink, Any]:

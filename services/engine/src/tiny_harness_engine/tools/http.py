@@ -4,7 +4,8 @@ What goes wrong becomes an answer, never an exception: in MCP's client one broke
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import httpx2
@@ -24,10 +25,16 @@ CLOSE_S: Final = 0.5
 LATE_S: Final = 2.0
 """After a call was given up, its connection is kept for the notice of that, then cut."""
 _BEFORE_RUNNING: Final = range(400, 500)
+_PASSING: Final = (404, 408, 425, 429)
+"""Of these: the session was forgotten, or there is too much to do."""
 
 
 class _Broken(Exception):
     """A request got no answer that can be used."""
+
+    def __init__(self, reason: str, *, is_passing: bool = False) -> None:
+        super().__init__(reason)
+        self.is_passing = is_passing
 
 
 class HttpLink(httpx2.AsyncBaseTransport):
@@ -66,12 +73,16 @@ class HttpLink(httpx2.AsyncBaseTransport):
                     stream = _Stream(response, attempt)
                     return httpx2.Response(response.status_code, headers=response.headers, stream=stream)
                 body = await _body(response)
+            if is_first and response.is_success and _document(body) is None:
+                raise _Broken("its answer is not JSON-RPC")
         except (_Broken, httpx2.TransportError, TimeoutError) as error:
             return self._answer(request, attempt, error)
-        if response.status_code >= 400:
-            self._note(attempt, f"it answered HTTP {response.status_code}{_reason(body)}")
-        if attempt is not None and is_first:
-            attempt.is_refused = response.status_code in _BEFORE_RUNNING
+        status = response.status_code
+        is_said = status == 400 and isinstance((_document(body) or {}).get("error"), dict)  # in MCP's own words
+        if status >= 400 and not is_said:
+            self._note(attempt, f"it answered HTTP {status}{_reason(body)}", status >= 500 or status in _PASSING)
+            if attempt is not None and is_first:
+                attempt.is_refused = status in _BEFORE_RUNNING
         return httpx2.Response(response.status_code, headers=response.headers, content=body)
 
     async def aclose(self) -> None:
@@ -88,15 +99,12 @@ class HttpLink(httpx2.AsyncBaseTransport):
         request.headers["User-Agent"] = f"tiny-harness/{__version__}"
         was_sent = attempt is not None and attempt.is_sent
         if attempt is not None:
-            if attempt.is_abandoned and not was_sent:
-                raise _Broken("nobody waits for it any more")
-            attempt.is_sent = True
+            request.extensions["trace"] = _watcher(attempt)
         try:
             response = await self._client.send(request, stream=True, follow_redirects=False)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            if attempt is not None:
-                attempt.is_sent = was_sent
-            raise _Broken(f"it cannot be connected to: {_words(error) or 'no answer in time'}") from error
+            reason = f"it cannot be connected to: {_words(error) or 'no answer in time'}"
+            raise _Broken(reason, is_passing=True) from error
         fault = _fault(response)
         if fault:
             await response.aclose()
@@ -112,7 +120,7 @@ class HttpLink(httpx2.AsyncBaseTransport):
             reason = "it did not answer in time"
         else:
             reason = f"the connection broke: {type(error).__name__} {_words(error)}".rstrip()
-        self._note(attempt, reason)
+        self._note(attempt, reason, not isinstance(error, _Broken) or error.is_passing)
         document: dict[str, Any] = {
             "jsonrpc": "2.0",
             "id": None,
@@ -120,10 +128,10 @@ class HttpLink(httpx2.AsyncBaseTransport):
         }
         return httpx2.Response(502, json=document, request=request)
 
-    def _note(self, attempt: Attempt | None, reason: str) -> None:
+    def _note(self, attempt: Attempt | None, reason: str, is_passing: bool) -> None:
         self.fault = reason
         if attempt is not None:
-            attempt.fault = reason
+            attempt.fault, attempt.is_passing = reason, is_passing
 
 
 class _Stream(httpx2.AsyncByteStream):
@@ -154,6 +162,18 @@ class _Stream(httpx2.AsyncByteStream):
         await self._response.aclose()
 
 
+def _watcher(attempt: Attempt) -> Callable[[str, Any], Awaitable[None]]:
+    """Take note of the first byte that leaves, on whatever connection, and keep it back if nobody waits any more."""
+
+    async def watch(event: str, _info: Any) -> None:
+        if event.endswith("send_request_headers.started"):
+            if attempt.is_abandoned and not attempt.is_sent:
+                raise _Broken("nobody waits for it any more")
+            attempt.is_sent = True
+
+    return watch
+
+
 def _patience(request: httpx2.Request, attempt: Attempt | None) -> float | None:
     now = asyncio.get_running_loop().time()
     if request.method == "DELETE":
@@ -181,6 +201,15 @@ def _fault(response: httpx2.Response) -> str:
     if response.headers.get("Content-Encoding", "identity") != "identity":
         return "its answer is compressed, which nobody asked for"
     return ""
+
+
+def _document(body: bytes) -> dict[str, Any] | None:
+    """Read a JSON object; `None`: it is none."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
 
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:

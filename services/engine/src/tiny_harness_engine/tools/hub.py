@@ -10,6 +10,7 @@ from typing import Any, Self
 from tiny_harness.background import in_background
 from tiny_harness.errors import UnknownTool
 from tiny_harness.plugins.servers import Server
+from tiny_harness.redact import Redactor, configured_secrets
 from tiny_harness_engine.tools.connection import OnProgress
 from tiny_harness_engine.tools.credentials import ambiguous
 from tiny_harness_engine.tools.result import ToolResult
@@ -38,8 +39,9 @@ class ToolHub:
         """
         declared = {server.full_name: server for server in reversed(list(servers))}
         shared = ambiguous(declared.values())
+        mask = Redactor(configured_secrets(environ)).by_value_and_shape
         self._servers = [
-            ToolServer(server, data=data, limits=limits, environ=environ, shared=shared)
+            ToolServer(server, data=data, limits=limits, environ=environ, shared=shared, mask=mask)
             for server in reversed(declared.values())
         ]
         self._stack = AsyncExitStack()

@@ -92,20 +92,25 @@ def _description(part: Any) -> Iterator[str]:
         case types.ImageContent() | types.AudioContent():
             yield f"an {part.type}"
             yield part.mime_type
-            yield f"{len(part.data) * 3 // 4} bytes"
+            yield f"{_size(part.data)} bytes"
         case types.ResourceLink():
             yield f"a link to {part.uri}"
             yield part.mime_type or ""
         case types.EmbeddedResource(resource=types.BlobResourceContents() as blob):
             yield f"the file {blob.uri}"
             yield blob.mime_type or ""
-            yield f"{len(blob.blob) * 3 // 4} bytes"
+            yield f"{_size(blob.blob)} bytes"
         case types.EmbeddedResource(resource=types.TextResourceContents() as text):
             yield f"the text {text.uri}"
             yield text.mime_type or ""
             yield f"{len(text.text)} characters"
         case _:
             yield f"something of the type {getattr(part, 'type', 'unknown')}"
+
+
+def _size(encoded: str) -> int:
+    """Of what stands in Base64."""
+    return len(encoded) * 3 // 4 - encoded[-2:].count("=")
 
 
 def _says(part: types.ContentBlock, data: dict[str, Any]) -> bool:

@@ -20,13 +20,11 @@ from referencing import Registry
 from tiny_harness_engine.tools.words import one_line
 
 MAX_SCHEMA_BYTES: Final = 64 * 1024
-MAX_CHECKS: Final = 100_000
-"""Keywords that are looked at for one document."""
+MAX_CHECKS: Final = 50_000
+"""Keywords that are looked at for one document: about a second at worst."""
 MAX_REASON_CHARS: Final = 300
 
-_UNCHECKED: Final = frozenset({"patternProperties", "unevaluatedProperties", "unevaluatedItems"})
-_DATA: Final = frozenset({"const", "enum", "default", "examples"})
-"""Their values are no schemas."""
+_UNCHECKED: Final = ("patternProperties", "unevaluatedProperties", "unevaluatedItems")
 
 Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 
@@ -59,15 +57,16 @@ class Schema:
                 raise ValueError(f"its schema has {size} bytes, more than {MAX_SCHEMA_BYTES}")
             kind: Any = validator_for(document, default=Draft202012Validator)
             kind.check_schema(document, format_checker=FormatChecker(formats=()))
-            prepared = _prepared(document)
         except SchemaError as error:
             raise ValueError(f"its schema is invalid: {one_line(error.message, MAX_REASON_CHARS)}") from None
         except RecursionError:
             raise ValueError("its schema is nested too deeply") from None
         self._checks = 0
-        checks = {**kind.VALIDATORS, "pattern": _pattern, "uniqueItems": _unique_items}
+        checks = {**kind.VALIDATORS, **dict.fromkeys(_UNCHECKED, _unchecked)}
+        checks |= {"pattern": _pattern, "uniqueItems": _unique_items}
+        checks["additionalProperties"] = _additional(checks["additionalProperties"])
         counting: Any = extend(kind, {word: self._counted(check) for word, check in checks.items()})
-        self._validator = counting(prepared, registry=Registry())
+        self._validator = counting(document, registry=Registry())
 
     def fault(self, document: Any) -> Fault | None:
         """Find the fault that says most; `None`: there is none."""
@@ -94,17 +93,35 @@ class Schema:
         return counted
 
 
-def _prepared(schema: Any) -> Any:
-    """Take out what is not checked here: `additionalProperties` too, if it depends on that."""
-    if isinstance(schema, list):
-        return [_prepared(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    left_out = _UNCHECKED | ({"additionalProperties"} if "patternProperties" in schema else set[str]())
-    return {key: value if key in _DATA else _prepared(value) for key, value in schema.items() if key not in left_out}
+def _unchecked(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> None:
+    """Leave it to the server."""
 
 
-@lru_cache(maxsize=1000)
+def _additional(check: Keyword) -> Keyword:
+    def additional(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError] | None:
+        return None if "patternProperties" in schema else check(validator, value, instance, schema)
+
+    return additional
+
+
+@lru_cache(maxsize=1_000)
+def _compiled(text: str) -> Schema:
+    return Schema(json.loads(text))
+
+
+def compiled(document: Mapping[str, Any]) -> Schema:
+    """Compile a schema, or take one that was compiled before: it costs milliseconds, and servers list again and again.
+
+    Raises:
+        ValueError: It is no valid JSON Schema, or too large.
+    """
+    try:
+        return _compiled(json.dumps(document, sort_keys=True))
+    except RecursionError:
+        raise ValueError("its schema is nested too deeply") from None
+
+
+@lru_cache(maxsize=1_000)
 def _matcher(pattern: str) -> SchemaValidator | None:
     """Compile a pattern; `None`: Rust's engine cannot."""
     try:

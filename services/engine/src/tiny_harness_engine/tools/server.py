@@ -4,11 +4,12 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
+import mcp_types as types
 from mcp import MCPError
 from pydantic import ValidationError
 
@@ -79,6 +80,7 @@ class ToolServer:
         limits: Limits,
         environ: Mapping[str, str] = os.environ,
         shared: frozenset[str] = frozenset(),
+        mask: Callable[[str], str] = str,
     ) -> None:
         """Start nothing yet.
 
@@ -88,6 +90,7 @@ class ToolServer:
             limits: How long things may take.
             environ: Where credentials come from.
             shared: Names of credentials that could be meant for another server as well.
+            mask: Masks secrets in what a server says of its end.
         """
         self.declaration: Final = server
         self.listing = Listing()
@@ -96,6 +99,7 @@ class ToolServer:
         self._limits = limits
         self._environ = environ
         self._shared = shared
+        self._mask = mask
         self._state: ServerState = "starting"
         self._reason = "it is starting"
         self._connection: Connection | None = None
@@ -147,6 +151,7 @@ class ToolServer:
             return await connection.call(tool, document, self._limits.call_s, on_progress)
         except ToolFailed as failure:
             self._counts.failures += 1
+            failure.reason = self._mask(failure.reason)
             log.warning("%s", failure)
             if connection.ended and self._connection is connection:
                 self._went_down(connection.ended)  # whoever hears of this failure must not see it up
@@ -260,7 +265,8 @@ class ToolServer:
             log.warning("tool server %s: left out the tool %s", self.declaration.full_name, line)
 
     def _went_down(self, reason: str) -> None:
-        if (self._state, self._reason) != ("down", reason):
+        reason = self._mask(reason)
+        if (self._state, self._reason) != ("down", reason) and not self._is_closing:
             log.warning("tool server %s is down: %s", self.declaration.full_name, reason)
         self._state, self._reason = "down", reason
         self._connection = None  # before the session is taken down: no call may begin on it
@@ -281,6 +287,8 @@ def _reason(error: BaseException) -> str:
             reason = "it did not answer in time"
         case ConfigError() | HarnessError() | ConnectionError() | OSError():
             reason = str(error)
+        case MCPError(code=types.CONNECTION_CLOSED):
+            reason = error.message
         case MCPError() | ValidationError():
             reason = f"it does not speak MCP as expected: {error}"
         case _:

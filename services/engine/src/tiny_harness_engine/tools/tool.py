@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import mcp_types as types
 
-from tiny_harness_engine.tools.schema import Schema
+from tiny_harness_engine.tools.schema import Schema, compiled
 from tiny_harness_engine.tools.words import one_line, readable
 
 MAX_TOOLS: Final = 500
@@ -87,7 +87,7 @@ def _tool(name: str, listed: types.Tool) -> Tool:
         is_read_only=is_read_only,
         schema_hash=_hash([schema, is_idempotent, is_read_only]),
         own_name=listed.name,
-        arguments=Schema(schema),
+        arguments=compiled(schema),
         output=_output(listed.output_schema),
     )
 
@@ -95,7 +95,7 @@ def _tool(name: str, listed: types.Tool) -> Tool:
 def _output(schema: dict[str, Any] | None) -> Schema | None:
     """A broken schema of results is no reason to do without the tool: its results are just not checked."""
     try:
-        return None if schema is None else Schema(schema)
+        return None if schema is None else compiled(schema)
     except ValueError:
         return None
 
