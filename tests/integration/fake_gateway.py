@@ -2,7 +2,7 @@
 
 Its agent answers each message with `echo: …`. A message that starts with `slow` waits until `release` is set.
 Its commands are `/status`, `/model NAME`, which changes the task, `/deploy`, which waits for `release`, and `/secret`,
-which refuses.
+which refuses. `look …` uses tools first, `which …` asks which one, and `refund …` asks whether it may.
 """
 
 import asyncio
@@ -25,7 +25,9 @@ from tiny_harness.intake import read_command
 
 Json = dict[str, Any]
 
-PARKED = {status.KEY: {"sub_state": "awaiting-next-message"}}
+PARKED: Json = {"sub_state": "awaiting-next-message"}
+MAY_I: Json = {"sub_state": "awaiting-approval", "request_id": "1.1.0", "choices": ["approve", "refuse"]}
+WHICH: Json = {"sub_state": "awaiting-answer", "choices": ["one", "two"]}
 
 OFFERS: list[Json] = [
     {"name": "status", "description": "Show where the task stands", "argument_hint": ""},
@@ -48,10 +50,12 @@ class FakeTask:
     history: list[Json] = field(default_factory=list[Json])
     reading: list[str] = field(default_factory=list[str])
     waiting: list[str] = field(default_factory=list[str])
+    why: Json = field(default_factory=lambda: PARKED)
+    """Why it waits, when it does."""
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     def metadata(self) -> Json:
-        parked = PARKED if self.state == "TASK_STATE_INPUT_REQUIRED" else {}
+        parked = {status.KEY: self.why} if self.state == "TASK_STATE_INPUT_REQUIRED" else {}
         return {stream.KEY: {"seq": len(self.events)}, task.KEY: {"name": self.name, **self.data}, **parked}
 
     def body(self) -> Json:
@@ -76,6 +80,20 @@ class FakeTask:
             ids = {"taskId": self.task_id, "contextId": "ctx"}
             self.events.append({"statusUpdate": {**ids, "status": body, "metadata": metadata}})
             self.changed.notify_all()
+
+    async def say(self, message_id: str, text: str, extra: Json) -> None:
+        """Let the agent say something."""
+        ids = {"taskId": self.task_id, "contextId": "ctx"}
+        await self.update(
+            extra, {"messageId": message_id, **ids, "role": "ROLE_AGENT", "parts": [{"text": text}]} if text else None
+        )
+
+    async def step(self, text: str, *tools: str, is_error: bool = False) -> None:
+        """Let the agent use tools and go on."""
+        calls = [{"call_id": f"c{n}", "name": name, "is_error": is_error} for n, name in enumerate(tools)]
+        number = len(self.events)
+        extra: Json = {"turn": 1, "step": number, "read": self.reading, "tool_calls": calls}
+        await self.say(f"s{number}", text, extra)
 
 
 class FakeGateway:
@@ -160,6 +178,9 @@ class FakeGateway:
             known = self.tasks.setdefault(task_id, FakeTask(task_id))
             if known.state in ENDED:
                 return _ended(call, known)
+            asked = message["parts"][0].get("data", {}).get("request_id")
+            if asked and (known.state, asked) != ("TASK_STATE_INPUT_REQUIRED", known.why.get("request_id")):
+                return _error(call, -32004, "not open", {"code": "already_answered", "request_id": asked})
             self.taken[message_id] = (task_id, len(known.events))
             await self._take(known, message)
         task_id, before = self.taken[message_id]
@@ -167,6 +188,10 @@ class FakeGateway:
 
     async def _take(self, known: FakeTask, message: Json) -> None:
         envelope = message["parts"][0].get("data")
+        if envelope and envelope.get("action") == "answer":
+            known.state = "TASK_STATE_WORKING"
+            await known.update({"received": message, "received_as": "control"})
+            return self._start(self._resume(known, allowed=envelope["value"] == "approve"))
         if envelope and envelope["kind"] == "control":
             known.state = "TASK_STATE_" + ("COMPLETED" if envelope["action"] == "complete" else "INPUT_REQUIRED")
             cut, known.reading = known.reading, []
@@ -182,6 +207,11 @@ class FakeGateway:
             body: Json = {**known.body(), "history": [message]}
             body["metadata"] = {**body["metadata"], stream.KEY: {"seq": 1, "turn": 1, "received_as": "turn"}}
             known.events.append({"task": body})
+        elif known.state == "TASK_STATE_INPUT_REQUIRED" and known.why is MAY_I:
+            known.state = "TASK_STATE_WORKING"
+            await known.update({"received": message, "received_as": "queued"})
+            known.reading.append(message["messageId"])
+            return self._start(self._resume(known, allowed=False))
         elif known.state == "TASK_STATE_WORKING":
             known.waiting.append(message["messageId"])
             return await known.update({"received": message, "received_as": "queued"})
@@ -230,16 +260,28 @@ class FakeGateway:
             await self.release.wait()
         if not known.reading or known.state in ENDED:
             return
+        if text.startswith("look"):
+            await known.step("let me see", "p/orders.look", "p/orders.look")
+            known.data["plan"] = {"steps": [{"id": "a", "name": "Look", "status": "done"}, {"id": "b", "name": "Tell"}]}
+            await known.step("", "create_plan")
+        if text.startswith("refund"):
+            known.state, known.why = "TASK_STATE_INPUT_REQUIRED", MAY_I
+            await known.say(f"q{len(known.events)}", "May I refund it?", {"in_reply_to": known.reading})
+            return
+        if text.startswith("which"):
+            await known.step("", "ask_participant")
+        known.why = WHICH if text.startswith("which") else PARKED
+        await self._reply(known, "Which one?" if known.why is WHICH else f"echo: {text}")
+
+    async def _resume(self, known: FakeTask, *, allowed: bool) -> None:
+        known.why = PARKED
+        await known.step("", "p/orders.refund", is_error=not allowed)
+        await self._reply(known, "refunded" if allowed else "not refunded")
+
+    async def _reply(self, known: FakeTask, text: str) -> None:
         answered, known.reading, known.waiting = known.reading, known.waiting, []
         known.state = "TASK_STATE_WORKING" if known.reading else "TASK_STATE_INPUT_REQUIRED"
-        said = {
-            "messageId": f"a-{answered[0]}",
-            "taskId": known.task_id,
-            "contextId": "ctx",
-            "role": "ROLE_AGENT",
-            "parts": [{"text": f"echo: {text}"}],
-        }
-        await known.update({"in_reply_to": answered, "turn": 1}, said)
+        await known.say(f"a-{answered[0]}", text, {"in_reply_to": answered, "turn": 1})
         if known.reading:
             await self._turn(known, "the queue")
 

@@ -16,16 +16,19 @@ from tiny_harness.client import (
     Connected,
     DeltaText,
     HarnessClient,
+    Question,
     Received,
     Reconnecting,
     Replied,
     StateChanged,
+    Stepped,
     TaskEvent,
     TaskShown,
     connect,
     fold,
 )
 from tiny_harness.errors import (
+    AlreadyAnswered,
     ConnectionLost,
     InvalidInput,
     ServerRefused,
@@ -207,6 +210,85 @@ async def test_a_queued_message_waits_for_the_turn_that_reads_it(gateway: FakeGa
             await client.tasks()
         gateway.release.set()
     assert (first.result().reply, second.result().reply) == ("echo: slow one", "echo: the queue")
+
+
+MAY_I = Question("awaiting-approval", "May I refund it?", "1.1.0", ("approve", "refuse"))
+
+
+async def test_steps_neither_end_a_turn_nor_are_its_reply(client: HarnessClient) -> None:
+    told: list[TaskEvent] = []
+    result = await client.send("look at it", on_event=told.append)
+    steps = [event for event in told if isinstance(event, Stepped)]
+    assert [[use.name for use in step.tool_calls] for step in steps] == [["p/orders.look"] * 2, ["create_plan"]]
+    assert (result.reply, result.task.question) == ("echo: look at it", None)
+    assert [message.text for message in result.task.messages] == ["look at it", "let me see", "echo: look at it"]
+    assert result.task.plan is not None
+    assert [step.status for step in result.task.plan.steps] == ["done", "pending"]
+    assert await client.task(result.task.task_id) == result.task
+
+
+async def test_a_question_of_the_agents_ends_the_send_and_a_message_answers_it(client: HarnessClient) -> None:
+    asked = await client.send("which one")
+    assert asked.reply == "Which one?"
+    assert asked.task.question == Question("awaiting-answer", "Which one?", None, ("one", "two"))
+    answered = await client.send("two", task_id=asked.task.task_id)
+    assert (answered.reply, answered.task.question) == ("echo: two", None)
+
+
+async def test_an_approval_is_answered_and_the_turn_that_goes_on_is_waited_for(client: HarnessClient) -> None:
+    for value, word in (("approve", "refunded"), ("refuse", "not refunded")):
+        asked = await client.send("refund it")
+        task_id = asked.task.task_id
+        assert (asked.reply, asked.task.question) == ("May I refund it?", MAY_I)
+        assert (await client.task(task_id)).question == MAY_I
+        told: list[TaskEvent] = []
+        answered = await client.answer(task_id, "1.1.0", value, "because", on_event=told.append)
+        assert (answered.reply, answered.task.sub_state) == (word, "awaiting-next-message")
+        assert [type(event) for event in told] == [StateChanged, Stepped, Replied]
+        with pytest.raises(AlreadyAnswered) as late:
+            await client.answer(task_id, "1.1.0", value)
+        assert late.value.request_id == "1.1.0"
+
+
+async def test_words_refuse_a_call_and_wait_for_the_turn(client: HarnessClient) -> None:
+    asked = await client.send("refund it")
+    answered = await client.send("no, look first", task_id=asked.task.task_id)
+    assert (answered.reply, answered.task.question) == ("not refunded", None)
+
+
+async def test_an_answer_survives_a_cut_at_every_event_and_counts_once(
+    gateway: FakeGateway, client: HarnessClient
+) -> None:
+    for cut in range(6):
+        task_id = (await client.send("refund it")).task.task_id
+        gateway.cuts = [1, cut - 1] if cut > 0 else [0]
+        assert (await client.answer(task_id, "1.1.0", "approve")).reply == "refunded"
+        gateway.cuts = []
+    assert len(gateway.tasks) == 6
+    assert all(len(task.events) == 5 for task in gateway.tasks.values())
+
+
+async def test_who_only_answers_need_not_wait_for_the_turn(client: HarnessClient) -> None:
+    task_id = (await client.send("refund it")).task.task_id
+    async with aclosing(client.stream_answer(task_id, "1.1.0", "approve")) as events:
+        first = await anext(events)
+    assert isinstance(first, StateChanged)
+    assert first.state is TaskState.WORKING
+
+
+async def test_another_surfaces_answer_closes_the_question_of_a_follower(client: HarnessClient) -> None:
+    task_id = (await client.send("refund it")).task.task_id
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        following = group.create_task(collect(client, task_id))
+        await client.answer(task_id, "1.1.0", "approve")
+        await client.complete(task_id)
+    view, questions = None, list[bool]()
+    for event in following.result():
+        view = fold(view, event)
+        assert view is not None
+        questions.append(view.question is not None)
+    assert questions[-1] is False
+    assert True not in questions[1:]
 
 
 async def test_a_command_is_answered_by_the_harness_also_as_a_first_message(client: HarnessClient) -> None:

@@ -13,6 +13,7 @@ from tiny_harness.client import (
     Received,
     Replied,
     StateChanged,
+    Stepped,
     TaskEvent,
     TaskList,
     TaskShown,
@@ -20,9 +21,11 @@ from tiny_harness.client import (
     TurnResult,
     fold,
 )
-from tiny_harness.errors import HarnessError, TaskEnded, TaskNotFound
+from tiny_harness.client.result import OnEvent
+from tiny_harness.errors import AlreadyAnswered, HarnessError, TaskEnded, TaskNotFound
+from tiny_harness.ext.stream import ToolUse
 from tiny_harness.ext.task import TaskData
-from tiny_harness.states import AWAITING_NEXT_MESSAGE, TaskState
+from tiny_harness.states import AWAITING_ANSWER, AWAITING_APPROVAL, AWAITING_NEXT_MESSAGE, TaskState
 
 PARKED = (TaskState.INPUT_REQUIRED, AWAITING_NEXT_MESSAGE)
 
@@ -38,6 +41,13 @@ class FakeClient:
         """Errors of the coming sends."""
         self.sent: list[tuple[str, str | None]] = []
         """Message ids and texts' tasks, as they were sent."""
+        self.may_show = asyncio.Event()
+        """Cleared: a task that is opened is not shown yet."""
+        self.may_show.set()
+        self.answers: list[tuple[str, str]] = []
+        """Request ids and values, as they were sent."""
+        self.on_the_way: list[TaskEvent] = []
+        """What happens before the coming `send` or `answer` is answered."""
         self.offers = (
             CommandOffer(name="model", description="Choose a model", argument_hint="[name]"),
             CommandOffer(name="status", description="Where the task stands"),
@@ -72,7 +82,7 @@ class FakeClient:
         message = MessageView(message_id or f"a-{to}", "agent", text)
         self.happen(task_id, Replied(**self._next(task_id, state, (to,)), message=message))
 
-    def answer(
+    def answer_command(
         self,
         task_id: str,
         text: str,
@@ -86,9 +96,66 @@ class FakeClient:
             task_id, Replied(**self._next(task_id, self.views[task_id].state, (to,)), message=message, data=data)
         )
 
+    def step(
+        self,
+        task_id: str,
+        *tools: str,
+        text: str = "",
+        message_id: str = "",
+        read: tuple[str, ...] = (),
+        data: TaskData | None = None,
+    ) -> None:
+        """Let the agent use tools and go on; the name of one that failed ends with `!`."""
+        uses = tuple(ToolUse(call_id=name, name=name.rstrip("!"), is_error=name.endswith("!")) for name in tools)
+        message = MessageView(message_id or f"s{self.seqs[task_id]}", "agent", text) if text else None
+        common = self._next(task_id, TaskState.WORKING)
+        self.happen(task_id, Stepped(**common, tool_calls=uses, message=message, read=read, data=data))
+
+    def ask(self, task_id: str, words: str, to: str, *choices: str, request_id: str | None = None) -> None:
+        """Let the agent ask something: for an approval if there is a request id."""
+        asked: dict[str, Any] = {
+            "sub_state": AWAITING_APPROVAL if request_id else AWAITING_ANSWER,
+            "request_id": request_id,
+        }
+        common: dict[str, Any] = self._next(task_id, TaskState.INPUT_REQUIRED, (to,)) | asked
+        message = MessageView(f"q{self.seqs[task_id]}", "agent", words)
+        self.happen(task_id, Replied(**common, choices=choices, message=message))
+
+    def note(self, task_id: str, words: str) -> None:
+        """Let the harness tell the agent something."""
+        message = MessageView(f"note{self.seqs[task_id]}", "note", words)
+        self.happen(task_id, Received(**self._next(task_id, TaskState.WORKING), message=message, received_as="turn"))
+
+    async def stream_answer(self, task_id: str, request_id: str, value: str) -> AsyncGenerator[TaskEvent]:
+        """Take an answer to the open question; the turn goes on."""
+        self.answers.append((request_id, value))
+        question = self.views[task_id].question
+        if self.fails:
+            raise self.fails.pop(0)
+        if question is None or question.request_id != request_id:
+            raise AlreadyAnswered(request_id)
+        event = StateChanged(**self._next(task_id, TaskState.WORKING), caused_by="answer")
+        self.happen(task_id, event)
+        yield event
+
+    async def answer(self, task_id: str, request_id: str, value: str, *, on_event: OnEvent | None = None) -> TurnResult:
+        """Take an answer, and finish the turn at once."""
+        async for _ in self.stream_answer(task_id, request_id, value):
+            self._pass(on_event)
+        self.reply(task_id, f"it is {value}", "m")
+        return TurnResult(self.views[task_id], f"it is {value}")
+
+    def _pass(self, on_event: OnEvent | None) -> None:
+        for event in self.on_the_way:
+            assert on_event is not None
+            on_event(event)
+        self.on_the_way = []
+
     def tell(self, task_id: str, data: TaskData) -> None:
         """Let the task's data change without words."""
-        self.happen(task_id, StateChanged(**self._next(task_id, self.views[task_id].state), data=data))
+        view = self.views[task_id]
+        common: dict[str, Any] = {**self._next(task_id, view.state), "sub_state": view.sub_state}
+        self.happen(task_id, StateChanged(**common, data=data))
 
     def change(self, task_id: str, state: TaskState) -> None:
         """Let somebody change the state; the turn that runs is cut."""
@@ -123,6 +190,7 @@ class FakeClient:
         if task_id not in self.views:
             raise TaskNotFound(task_id)
         queue = self._open(task_id)
+        await self.may_show.wait()
         if cursor is None:
             yield TaskShown(view=self.views[task_id], seq=self.seqs[task_id])
         while not self.views[task_id].state.is_terminal or not queue.empty():
@@ -133,12 +201,24 @@ class FakeClient:
             self.offers = self.later_offers or self.offers
         return self.offers
 
+    async def task(self, task_id: str, history_length: int | None = None) -> TaskView:
+        view = self.views[task_id]
+        return replace(view, messages=view.messages[-history_length:]) if history_length else view
+
     async def tasks(self, limit: int = 50, after: str | None = None, state: TaskState | None = None) -> TaskList:
         found = tuple(replace(view, messages=()) for view in reversed(self.views.values()))
         return TaskList(found[:limit], "more" if len(found) > limit else None, len(found))
 
-    async def send(self, text: str, *, task_id: str | None = None, context_id: str | None = None) -> TurnResult:
-        """Answer at once; `done` ends the task."""
+    async def send(
+        self,
+        text: str,
+        *,
+        task_id: str | None = None,
+        context_id: str | None = None,
+        on_event: OnEvent | None = None,
+    ) -> TurnResult:
+        """Answer at once; `done` ends the task, `refund` asks whether it may, `which` which one."""
+        self._pass(on_event)
         if task_id is not None and self.views[task_id].state.is_terminal:
             raise TaskEnded(task_id, self.views[task_id].state.word)
         if self.fails:
@@ -149,6 +229,11 @@ class FakeClient:
         sub_state = None if ends else AWAITING_NEXT_MESSAGE
         self.views[task_id] = TaskView(task_id, context_id or "ctx", state, sub_state)
         self.sent.append((text, task_id))
+        self.seqs.setdefault(task_id, 1)
+        if text in ("refund", "which"):
+            choices = ("approve", "refuse") if text == "refund" else ("one", "two")
+            self.ask(task_id, f"{text}?", "m", *choices, request_id="r1" if text == "refund" else None)
+            return TurnResult(self.views[task_id], f"{text}?")
         if self._is_command(text):
             is_known = text.startswith("/status")
             answer = CommandAnswer(text[1:], "done" if is_known else "refused")

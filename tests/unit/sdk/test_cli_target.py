@@ -12,9 +12,9 @@ import tiny_harness.client
 import tiny_harness.local
 from tiny_harness.address import Address
 from tiny_harness.cli import send, start, tasks
-from tiny_harness.client import HarnessClient, TaskView, TurnResult
+from tiny_harness.client import HarnessClient, Question, TaskView, TurnResult
 from tiny_harness.errors import ConfigError, ConnectionLost, HarnessError, TaskEnded, TaskNotCancelable, Unavailable
-from tiny_harness.states import AWAITING_ANSWER, AWAITING_NEXT_MESSAGE, TaskState
+from tiny_harness.states import AWAITING_ANSWER, AWAITING_APPROVAL, AWAITING_BUDGET, AWAITING_NEXT_MESSAGE, TaskState
 
 
 class Harnesses:
@@ -34,6 +34,13 @@ class Harnesses:
         self, text: str, *, task_id: str | None, message_id: str | None, idempotency_key: str | None
     ) -> TurnResult:
         self.sent.append((text, message_id, idempotency_key))
+        self._fail()
+        return TurnResult(self.view, "well")
+
+    async def answer(
+        self, task_id: str, request_id: str, value: str, reason: str | None, *, message_id: str | None
+    ) -> TurnResult:
+        self.sent.append((f"{task_id} {request_id} {value} {reason}", message_id, None))
         self._fail()
         return TurnResult(self.view, "well")
 
@@ -124,10 +131,19 @@ def test_a_message_keeps_its_id_over_all_harnesses(
     assert harnesses.sent[0][1] == harnesses.sent[0][2] is not None
 
 
-@pytest.mark.parametrize("sub_state", [AWAITING_ANSWER, "awaiting-approval"])
+@pytest.mark.parametrize("sub_state", [AWAITING_ANSWER, AWAITING_APPROVAL, AWAITING_BUDGET])
 def test_a_task_that_asks_ends_send_with_3(harnesses: Harnesses, tmp_path: Path, sub_state: str) -> None:
-    harnesses.view = TaskView("t1", "c1", TaskState.INPUT_REQUIRED, sub_state)
+    question = Question(sub_state, "May I?")
+    harnesses.view = TaskView("t1", "c1", TaskState.INPUT_REQUIRED, sub_state, question=question)
     assert send.run(arguments(tmp_path, text="hi")) == 3
+
+
+def test_an_answer_keeps_its_id_over_all_harnesses(harnesses: Harnesses, tmp_path: Path) -> None:
+    harnesses.fail_with(ConnectionLost("gone"))
+    words = {"verb": "answer", "task": "t1", "request": "1.1.0", "value": "refuse", "reason": "too much"}
+    assert tasks.run(arguments(tmp_path, **words)) == 0
+    assert [text for text, _, _ in harnesses.sent] == ["t1 1.1.0 refuse too much"] * 2
+    assert len(set(harnesses.sent)) == 1
 
 
 @pytest.mark.parametrize("text", ["", " \n", "a\udcffb"])

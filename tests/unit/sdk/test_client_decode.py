@@ -2,15 +2,21 @@
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
+
+import pytest
 
 from tiny_harness.client import (
     CommandAnswer,
     CommandOffer,
     DeltaText,
+    MessageView,
+    Question,
     Received,
     Replied,
     StateChanged,
+    Stepped,
     TaskShown,
     TaskView,
     fold,
@@ -191,3 +197,133 @@ def test_offers_of_a_card_that_are_no_commands_are_left_out() -> None:
     entries = [{"name": "status", "description": "d"}, {"name": "Bad"}, {"name": "a b"}, {"description": "x"}, 7]
     assert decode_offers({"commands": entries}) == (CommandOffer(name="status", description="d"),)
     assert decode_offers({"commands": "many"}) == decode_offers({}) == ()
+
+
+USES = [{"call_id": "c1", "name": "p/orders.look", "is_error": False}, {"call_id": "c2", "name": "x", "is_error": True}]
+NOTE = {
+    "messageId": "note:k:4",
+    "role": "ROLE_AGENT",
+    "parts": [{"text": "Sub-task k is COMPLETED."}],
+    "metadata": {commands.KEY: {"literal": True}},
+}
+
+
+def test_a_step_tells_its_tools_and_words_and_is_no_reply() -> None:
+    data = {"seq": 3.0, "turn": 1, "step": 1, "read": ["m1"], "tool_calls": USES}
+    for message in (AGENT, None):
+        event = decode_event(update("TASK_STATE_WORKING", data, message))
+        assert isinstance(event, Stepped)
+        assert [(use.name, use.is_error) for use in event.tool_calls] == [("p/orders.look", False), ("x", True)]
+        assert (event.read, event.ends_turn, event.asks) == (("m1",), False, False)
+        view = fold(TaskView("t", "c", TaskState.WORKING), event)
+        assert view is not None
+        assert [said.text for said in view.messages] == (["one\n\ntwo"] if message else [])
+
+
+def test_a_note_for_the_agent_is_nobodys_words_in_an_event_and_in_a_history() -> None:
+    event = decode_event(update("TASK_STATE_WORKING", {"seq": 4, "received": NOTE, "received_as": "turn"}))
+    assert isinstance(event, Received)
+    assert event.message == MessageView("note:k:4", "note", "Sub-task k is COMPLETED.")
+    view = decode_task({"id": "t", "status": {"state": "TASK_STATE_WORKING"}, "history": [ANN, NOTE, AGENT]})
+    assert view is not None
+    assert [message.role for message in view.messages] == ["user", "note", "agent"]
+
+
+def test_words_of_a_person_that_are_literal_stay_theirs() -> None:
+    view = decode_task({"id": "t", "status": {"state": "TASK_STATE_WORKING"}, "history": [{**NOTE, **ANN}]})
+    assert view is not None
+    assert [message.role for message in view.messages] == ["user"]
+
+
+def asking(sub_state: str = "awaiting-approval", **more: Any) -> dict[str, Any]:
+    return {status.KEY: {"sub_state": sub_state, **more}}
+
+
+MAY_I = asking(request_id="1.1.0", choices=["approve", "refuse"])
+OPEN = Question("awaiting-approval", "one\n\ntwo", "1.1.0", ("approve", "refuse"))
+
+
+def test_a_question_is_asked_stays_open_and_is_closed_by_whoever_answers() -> None:
+    asked = decode_event(update("TASK_STATE_INPUT_REQUIRED", {"seq": 3, "in_reply_to": ["m1"]}, AGENT, **MAY_I))
+    assert isinstance(asked, Replied)
+    assert (asked.ends_turn, asked.asks) == (True, True)
+    view = fold(TaskView("t", "c", TaskState.WORKING), asked)
+    assert view is not None
+    assert view.question == OPEN
+    said = {"messageId": "r", "role": "ROLE_AGENT", "parts": [{"text": "Waiting"}]}
+    parked = "TASK_STATE_INPUT_REQUIRED"
+    reply = decode_event(update(parked, {"seq": 4, "in_reply_to": ["m2"]}, said, **DONE, **asking()))
+    child = decode_event(update(parked, {"seq": 5}, **asking()))
+    for event in (reply, child):
+        assert event is not None
+        view = fold(view, event)
+        assert view is not None
+        assert view.question == OPEN, "what is not about the question leaves it open"
+    answer = decode_event(update("TASK_STATE_WORKING", {"seq": 6, "received": ANN, "received_as": "control"}))
+    assert isinstance(answer, StateChanged)
+    view = fold(view, answer)
+    assert view is not None
+    assert (view.question, view.sub_state) == (None, None)
+
+
+def test_a_task_shows_its_question_also_when_others_have_spoken_since() -> None:
+    parked = {"state": "TASK_STATE_INPUT_REQUIRED", "message": AGENT}
+    view = decode_task({"id": "t", "status": parked, "history": [ANN], "metadata": MAY_I})
+    assert view is not None
+    assert view.question == OPEN
+    said = {**AGENT, "messageId": "r", "parts": [{"text": "Waiting"}], "metadata": DONE}
+    later = decode_task(
+        {"id": "t", "status": {**parked, "message": said}, "history": [ANN, AGENT, NOTE], "metadata": MAY_I}
+    )
+    assert later is not None
+    assert later.question == OPEN
+
+
+@pytest.mark.parametrize(
+    ("why", "question"),
+    [
+        (asking("awaiting-next-message"), None),
+        (asking("awaiting-moonlight"), None),
+        (asking("awaiting-moonlight", request_id="r"), Question("awaiting-moonlight", "one\n\ntwo", "r")),
+        (asking("awaiting-answer", choices=["1", 2]), Question("awaiting-answer", "one\n\ntwo", None, ("1",))),
+        (asking("awaiting-budget", request_id=7, choices="all"), Question("awaiting-budget", "one\n\ntwo")),
+    ],
+)
+def test_what_a_task_waits_for_is_read_leniently(why: dict[str, Any], question: Question | None) -> None:
+    event = decode_event(update("TASK_STATE_INPUT_REQUIRED", {"seq": 3, "in_reply_to": ["m1"]}, AGENT, **why))
+    assert event is not None
+    view = fold(None, event)
+    shown = decode_task(
+        {"id": "t", "status": {"state": "TASK_STATE_INPUT_REQUIRED", "message": AGENT}, "metadata": why}
+    )
+    assert view is not None
+    assert shown is not None
+    assert view.question == shown.question == question
+
+
+def test_a_task_that_works_asks_nothing() -> None:
+    event = decode_event(update("TASK_STATE_WORKING", {"seq": 3}, AGENT, **MAY_I))
+    assert isinstance(event, Replied)
+    assert (event.request_id, event.choices, event.asks) == (None, (), False)
+
+
+def test_a_task_tells_its_plan_and_usage_and_a_change_tells_them_anew() -> None:
+    plan = {"steps": [{"id": "a", "name": "Look", "status": "done", "output": "found"}]}
+    usage = {"calls": 2.0, "input_tokens": 10.0, "output_tokens": 5.0, "cost": "0.12", "unpriced": ["big"]}
+    metadata = {task.KEY: {"plan": plan, "usage": usage}}
+    view = decode_task({"id": "t", "status": {"state": "TASK_STATE_WORKING"}, "metadata": metadata})
+    assert view is not None
+    assert view.plan is not None
+    assert view.usage is not None
+    assert [(step.status, step.output) for step in view.plan.steps] == [("done", "found")]
+    assert (view.usage.calls, view.usage.cost, view.usage.unpriced) == (2, Decimal("0.12"), ("big",))
+    later = {"plan": {"steps": [{"id": "b", "name": "Tell"}]}, "usage": {"calls": 3}}
+    event = decode_event(update("TASK_STATE_WORKING", {"seq": 4, "tool_calls": USES}, **{task.KEY: later}))
+    silent = decode_event(update("TASK_STATE_WORKING", {"seq": 5}, **{task.KEY: {"usage": {"calls": "many"}}}))
+    assert event is not None
+    assert silent is not None
+    after = fold(fold(view, event), silent)
+    assert after is not None
+    assert after.plan is not None
+    assert after.usage is not None
+    assert ([step.name for step in after.plan.steps], after.usage.calls) == (["Tell"], 3)

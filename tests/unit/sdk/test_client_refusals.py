@@ -15,6 +15,7 @@ from a2a.utils.errors import (
 
 from tiny_harness.client.refusals import translated
 from tiny_harness.errors import (
+    AlreadyAnswered,
     ConnectionLost,
     HarnessError,
     InvalidInput,
@@ -58,6 +59,11 @@ def by_status(status: int, body: object = None, **headers: str) -> A2AClientErro
             ),
             RoleNotPermitted,
             {"role": "watcher", "action": "send a message"},
+        ),
+        (
+            UnsupportedOperationError("x", {"code": "already_answered", "request_id": "1.1.0"}),
+            AlreadyAnswered,
+            {"request_id": "1.1.0"},
         ),
         (UnsupportedOperationError("x", {"code": "queue_full", "limit": "7"}), QueueFull, {"limit": 7}),
         (

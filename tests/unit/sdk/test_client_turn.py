@@ -2,10 +2,21 @@
 
 from typing import Any
 
-from tiny_harness.client import CommandAnswer, MessageView, Received, Replied, StateChanged, TaskShown, TaskView
-from tiny_harness.client.outgoing import control, patch, words
+from tiny_harness.client import (
+    CommandAnswer,
+    MessageView,
+    Received,
+    Replied,
+    StateChanged,
+    Stepped,
+    TaskShown,
+    TaskView,
+)
+from tiny_harness.client.answering import Answering
+from tiny_harness.client.outgoing import answer, control, patch, words
 from tiny_harness.client.turn import Turn
 from tiny_harness.ext import stream
+from tiny_harness.ext.stream import ToolUse
 from tiny_harness.intake import read_message
 from tiny_harness.states import TaskState
 
@@ -57,6 +68,64 @@ def test_a_task_that_has_the_message_and_waits_is_done_with_it() -> None:
         assert (seen.known_task, seen.is_over) == ("t", is_over)
 
 
+def test_a_step_does_not_end_a_turn_and_a_question_does() -> None:
+    seen = turn()
+    seen.see(received(5, "turn"))
+    uses = (ToolUse(call_id="c", name="orders.look"),)
+    said = MessageView("s", "agent", "let me see")
+    assert seen.see(Stepped(**COMMON, state=TaskState.WORKING, seq=6, tool_calls=uses, message=said, read=("m",)))
+    assert not seen.is_over
+    asked: dict[str, Any] = {"sub_state": "awaiting-approval", "request_id": "1.2.0", "in_reply_to": ("m",)}
+    words = MessageView("q", "agent", "May I?")
+    seen.see(Replied(**COMMON, state=TaskState.INPUT_REQUIRED, seq=7, message=words, **asked))
+    assert seen.is_over
+
+
+def test_the_reply_after_a_question_ends_the_sends_of_its_turn_too() -> None:
+    late = turn()
+    late.see(received(5, "queued"))
+    question = MessageView("q", "agent", "May I?")
+    asked: dict[str, Any] = {"sub_state": "awaiting-approval", "request_id": "1.2.0", "in_reply_to": ("other",)}
+    late.see(Replied(**COMMON, state=TaskState.INPUT_REQUIRED, seq=6, message=question, **asked))
+    late.see(StateChanged(**COMMON, state=TaskState.WORKING, seq=7, caused_by="answer"))
+    assert not late.is_over
+    late.see(replied(8, "m"))
+    assert late.is_over
+
+
+def answering() -> Answering:
+    return Answering(answer("1.2.0", "approve", None, "m", "t"))
+
+
+def test_an_answer_is_resent_until_it_is_taken_and_then_follows_its_turn() -> None:
+    seen = answering()
+    assert seen.known_task is None
+    taken = StateChanged(**COMMON, state=TaskState.WORKING, seq=6, caused_by="m")
+    assert seen.see(taken)
+    assert not seen.see(taken)
+    assert (seen.known_task, seen.is_over, seen.is_told()) == ("t", False, False)
+    seen.see(received(7, "queued", MessageView("other", "user", "by the way")))
+    seen.see(answered(8, "command"))
+    assert not seen.is_over
+    seen.see(replied(9, "other", TaskState.WORKING))
+    assert seen.is_over
+
+
+def test_another_question_or_the_end_of_the_task_ends_an_answer_too() -> None:
+    seen = answering()
+    seen.see(StateChanged(**COMMON, state=TaskState.WORKING, seq=6, caused_by="m"))
+    asked: dict[str, Any] = {"sub_state": "awaiting-budget", "request_id": "budget.1"}
+    seen.see(StateChanged(**COMMON, state=TaskState.INPUT_REQUIRED, seq=7, **asked))
+    assert seen.is_over
+    ended = answering()
+    ended.see(StateChanged(**COMMON, state=TaskState.CANCELED, seq=6))
+    assert ended.is_over
+    shown = answering()
+    shown.see(StateChanged(**COMMON, state=TaskState.WORKING, seq=6, caused_by="m"))
+    shown.see(TaskShown(view=TaskView("t", "c", TaskState.INPUT_REQUIRED), seq=9))
+    assert shown.is_over
+
+
 def test_the_end_of_the_task_is_the_end_of_the_turn() -> None:
     seen = turn()
     seen.see(received(5, "turn"))
@@ -89,6 +158,9 @@ def test_what_we_send_is_understood_by_the_harness() -> None:
     assert read_message(words("half a pair: \ud83d", "m", None, None, None)).text == "half a pair: ?"
     done = read_message(control("complete", "because", "m", "t"))
     assert (done.control, done.reason) == ("complete", "because")
+    refused = read_message(answer("1.2.0", "refuse", "too much", "m", "t"))
+    assert (refused.control, refused.request_id, refused.value) == ("answer", "1.2.0", "refuse")
+    assert refused.reason == "too much"
     renamed = read_message(patch({"name": "New"}, "m", "t"))
     assert renamed.patch is not None
     assert renamed.patch.name == "New"

@@ -8,10 +8,11 @@ from tests.unit.sdk.tui_pilot import dimmed, enabled, notice, open_app, state, t
 from tiny_harness.client import Connected, DeltaText, Reconnecting
 from tiny_harness.errors import ConnectionLost, ServerRefused
 from tiny_harness.states import TaskState
-from tiny_harness.tui.app import ASK_CANCEL, ENDED, HarnessApp
+from tiny_harness.tui.app import ASK_CANCEL, HarnessApp
 from tiny_harness.tui.composer import Composer
 from tiny_harness.tui.conversation import Conversation
 from tiny_harness.tui.picker import TaskPicker
+from tiny_harness.tui.room import ENDED
 
 
 async def test_an_empty_screen_says_what_to_do() -> None:
@@ -70,6 +71,18 @@ async def test_a_conversation_goes_on_in_the_same_task() -> None:
         client.reply("t1", "second", client.sent[1][0])
         await until(pilot, lambda: texts(app) == ["one", "first", "two", "second"])
         assert [task_id for _, task_id in client.sent] == [None, "t1"]
+
+
+async def test_a_message_to_a_task_that_is_being_opened_goes_to_that_task() -> None:
+    client = FakeClient()
+    client.add_task("old", "Old", "question", "answer")
+    client.may_show.clear()
+    app = HarnessApp(client.as_client(), "old")
+    async with app.run_test(size=(90, 30)) as pilot:
+        await write(pilot, "more")
+        await until(pilot, lambda: [task_id for _, task_id in client.sent] == ["old"])
+        client.may_show.set()
+        await until(pilot, lambda: texts(app)[-1] == "more" and "Working" in state(app))
 
 
 async def test_a_message_to_a_busy_task_is_shown_as_queued_until_it_is_read() -> None:

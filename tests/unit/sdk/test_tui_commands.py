@@ -112,7 +112,7 @@ async def test_the_harness_answers_apart_and_a_first_message_may_be_a_command() 
     async with open_app() as (client, app, pilot):
         await write(pilot, "/status")
         await until(pilot, lambda: texts(app) == ["/status"])
-        client.answer("t1", "all is\nwell", client.sent[0][0])
+        client.answer_command("t1", "all is\nwell", client.sent[0][0])
         await until(pilot, lambda: texts(app) == ["/status", "/status\nall is\nwell"])
         assert trouble(app) == [False, False]
         assert "Your turn" in state(app)
@@ -125,10 +125,10 @@ async def test_refused_and_failed_are_told_in_words_and_style() -> None:
     async with open_app() as (client, app, pilot):
         await write(pilot, "/status")
         await until(pilot, lambda: "t1" in client.streams)
-        client.answer("t1", "not for you", client.sent[0][0], "refused")
+        client.answer_command("t1", "not for you", client.sent[0][0], "refused")
         await write(pilot, "/status again")
         await until(pilot, lambda: len(client.sent) == 2)
-        client.answer("t1", "it broke \x1b[2J", client.sent[1][0], "failed")
+        client.answer_command("t1", "it broke \x1b[2J", client.sent[1][0], "failed")
         shown = ["/status", "/status refused\nnot for you", "/status again", "/status failed\nit broke [2J"]
         await until(pilot, lambda: texts(app) == shown)
         assert trouble(app) == [False, True, False, True]
@@ -147,7 +147,7 @@ async def test_a_command_in_the_middle_of_a_turn_neither_ends_nor_garbles_it() -
         await write(pilot, "next")
         await write(pilot, "/status")
         await until(pilot, lambda: len(client.sent) == 3)
-        client.answer("t1", "all is well", client.sent[2][0])
+        client.answer_command("t1", "all is well", client.sent[2][0])
         after = ["next\nqueued", "/status", "/status\nall is well"]
         await until(pilot, lambda: texts(app)[2:] == after)
         assert "Working" in state(app)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import cast
 
 from textual.pilot import Pilot
-from textual.widgets import Markdown, Static
+from textual.widgets import Markdown, OptionList, Static
 
 from tests.unit.sdk.fake_client import FakeClient
 from tiny_harness.tui.app import HarnessApp
@@ -15,7 +15,8 @@ from tiny_harness.tui.composer import Composer
 from tiny_harness.tui.conversation import Conversation
 from tiny_harness.tui.family import Family
 from tiny_harness.tui.lines import Notice
-from tiny_harness.tui.words import HarnessWords, Words
+from tiny_harness.tui.question import QuestionPanel
+from tiny_harness.tui.words import HarnessWords, Note, ToolLine, Words
 
 PATIENCE_S = 10
 
@@ -56,6 +57,16 @@ def family(app: HarnessApp) -> tuple[str, ...]:
     return app.query_one(Family).lines
 
 
+def question(app: HarnessApp) -> tuple[str, list[str]] | None:
+    """What the panel asks and offers; `None` if it is closed."""
+    panel = app.query_one(QuestionPanel)
+    if not panel.has_class("open"):
+        return None
+    listing = panel.query_one(OptionList)
+    choices = [str(listing.get_option_at_index(index).prompt) for index in range(listing.option_count)]
+    return str(panel.query_one("#question-words", Static).render()), choices
+
+
 def offered(app: HarnessApp) -> list[str]:
     """What the list of commands shows."""
     listing = app.query_one(Completions)
@@ -70,7 +81,7 @@ def texts(app: HarnessApp) -> list[str]:
 def _text(widget: object) -> str:
     if isinstance(widget, Markdown):
         return widget.source
-    assert isinstance(widget, Words | HarnessWords)
+    assert isinstance(widget, Words | HarnessWords | Note | ToolLine)
     return str(widget.render())
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from tiny_harness.client import CommandAnswer, TaskView
+    from tiny_harness.client import CommandAnswer, Question, TaskView
 
 
 _UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -56,6 +56,9 @@ def task_json(task: "TaskView") -> dict[str, Any]:
         "updated_at": task.updated_at,
         "model": task.model,
         "effort": task.effort,
+        "question": question_json(task.question) if task.question else None,
+        "plan": task.plan.model_dump(exclude_none=True)["steps"] if task.plan else None,
+        "usage": task.usage.shown() if task.usage else None,
         "participants": [person.model_dump(exclude_none=True) for person in task.participants],
         "parent_tasks": list(task.parent_tasks),
         "sub_tasks": [
@@ -77,6 +80,33 @@ def task_json(task: "TaskView") -> dict[str, Any]:
 def answer_json(answer: "CommandAnswer") -> dict[str, Any]:
     """Give what became of a command as scripts read it."""
     return {"name": answer.name, "outcome": answer.outcome, "data": answer.data}
+
+
+def question_json(question: "Question") -> dict[str, Any]:
+    """Give an open question as scripts read it."""
+    return {
+        "sub_state": question.sub_state,
+        "request_id": question.request_id,
+        "choices": list(question.choices),
+        "words": question.words,
+    }
+
+
+def choices_line(question: "Question") -> str:
+    """Name what may be answered, on one line; empty if anything may be."""
+    from tiny_harness.tui.printable import one_line
+
+    return f"choices: {', '.join(one_line(choice) for choice in question.choices)}" if question.choices else ""
+
+
+def answer_hint(task_id: str, question: "Question") -> str:
+    """Say how a script answers a question."""
+    from tiny_harness.tui.printable import one_line
+
+    if question.request_id is None:
+        return f"answer with: tiny-harness send --task {task_id} TEXT"
+    words = f"{task_id} {question.request_id} {'|'.join(question.choices)}"
+    return f"answer with: tiny-harness tasks answer {one_line(words)}"
 
 
 def state_words(task: "TaskView") -> str:

@@ -2,19 +2,16 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from tiny_harness.cli.output import answer_json, show, show_error, show_json, state_words, task_json
 from tiny_harness.cli.start import add_target, call_target, run_async
+from tiny_harness.cli.turn import show_turn
 
 if TYPE_CHECKING:
     from tiny_harness.client import TurnResult
 
 NAME = "send"
 HELP = "send one message, or run a /command, and print the reply"
-
-EXIT_REFUSED: Final = 1
-EXIT_QUESTION: Final = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Send; 1 when a command or a policy refused, or a command failed; 3 when the task waits for an answer."""
+    """Send; the status is that of `show_turn`."""
     return run_async(_run(args, _read(args.text)))
 
 
@@ -47,18 +44,7 @@ def _read(argument: str) -> str:
 
 
 async def _run(args: argparse.Namespace, text: str) -> int:
-    result = await _send(args, text)
-    is_refused = result.is_refused or (result.command is not None and result.command.outcome != "done")
-    if args.json:
-        answer = answer_json(result.command) if result.command else None
-        show_json({**task_json(result.task), "reply": result.reply, "command": answer, "refused": result.is_refused})
-    else:
-        (show_error if is_refused else show)(result.reply)
-        if sys.stderr.isatty():
-            print(f"task {result.task.task_id}: {state_words(result.task)}", file=sys.stderr)
-    if is_refused:
-        return EXIT_REFUSED
-    return EXIT_QUESTION if result.task.sub_state in ("awaiting-answer", "awaiting-approval") else 0
+    return show_turn(await _send(args, text), as_json=args.json)
 
 
 async def _send(args: argparse.Namespace, text: str) -> "TurnResult":

@@ -1,17 +1,23 @@
-"""`tiny-harness tasks`: list, show, complete, cancel, purge."""
+"""`tiny-harness tasks`: list, show, answer, complete, cancel, purge."""
 
 import argparse
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
-from tiny_harness.cli.output import show, show_json, show_table, state_words, task_json
+from tiny_harness.cli.output import answer_hint, choices_line, show, show_json, show_table, state_words, task_json
 from tiny_harness.cli.start import add_target, call_target, load_settings, run_async
+from tiny_harness.cli.turn import show_turn
 
 if TYPE_CHECKING:
-    from tiny_harness.client import HarnessClient, MessageView, TaskView
+    from tiny_harness.client import HarnessClient, MessageView, Question, TaskView
+    from tiny_harness.contracts import Usage
+    from tiny_harness.ext.plan import Plan
 
 NAME = "tasks"
-HELP = "list, show, complete, cancel or purge tasks"
+HELP = "list, show, answer, complete, cancel or purge tasks"
+
+MAX_OUTPUT: Final = 100
+"""Characters of a plan step's output that are shown."""
 
 Act = Callable[["HarnessClient", str], Awaitable["TaskView"]]
 ACTS: Final[dict[str, tuple[str, Act]]] = {
@@ -30,6 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--limit", type=_count, default=50, help="how many (default: 50)")
     for verb, (text, _) in ACTS.items():
         verbs.add_parser(verb, help=text).add_argument("task", metavar="ID")
+    answer = verbs.add_parser("answer", help="answer a task's question, and print what the agent says then")
+    answer.add_argument("task", metavar="ID")
+    answer.add_argument("request", metavar="REQUEST", help="the question's id, as `tasks show` tells it")
+    answer.add_argument("value", metavar="VALUE", help="one of its choices")
+    answer.add_argument("--reason", help="why; the agent reads it if it is refused something")
     purge = verbs.add_parser("purge", help="delete ended tasks that are older than [retention] says")
     purge.add_argument("--dry-run", action="store_true", help="only count them")
     for verb, sub in verbs.choices.items():
@@ -41,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run a verb."""
-    verbs = {"list": _list, "purge": _purge}
+    verbs = {"list": _list, "answer": _answer, "purge": _purge}
     return run_async(verbs.get(args.verb, _act)(args))
 
 
@@ -73,6 +84,18 @@ async def _newest(client: "HarnessClient", limit: int) -> list["TaskView"]:
     return found
 
 
+async def _answer(args: argparse.Namespace) -> int:
+    """Answer under one message id, however often the harness has to be found again."""
+    from tiny_harness.ids import new_id
+
+    message_id = new_id()
+    result = await call_target(
+        args,
+        lambda client: client.answer(args.task, args.request, args.value, args.reason, message_id=message_id),
+    )
+    return show_turn(result, as_json=args.json)
+
+
 async def _act(args: argparse.Namespace) -> int:
     task = await _done(args)
     if args.json:
@@ -85,7 +108,7 @@ async def _act(args: argparse.Namespace) -> int:
 
 
 def _show_all(task: "TaskView") -> None:
-    """Show what was chosen for a task, what it is a part of, its parts, and its conversation."""
+    """Show what was chosen for a task, what it is a part of, its plan and parts, its conversation, and what it asks."""
     from tiny_harness.tui.printable import one_line
 
     facts = [("model", task.model), ("effort", task.effort)]
@@ -96,13 +119,50 @@ def _show_all(task: "TaskView") -> None:
     for name, value in facts:
         if value:
             show(f"{name}: {one_line(value)}")
+    if task.plan is not None:
+        _show_plan(task.plan)
+    if task.usage is not None:
+        show(f"usage: {_usage_words(task.usage)}")
     for message in task.messages:
         show(f"\n{_speaker(message)}: {message.text}")
+    if task.question is not None:
+        _show_question(task.task_id, task.question)
+
+
+def _show_plan(plan: "Plan") -> None:
+    from tiny_harness.tui.printable import one_line
+
+    done = sum(step.status == "done" for step in plan.steps)
+    show(f"plan: {done} of {len(plan.steps)} steps done")
+    for step in plan.steps:
+        output = one_line(step.output or "")
+        short = output if len(output) <= MAX_OUTPUT else f"{output[:MAX_OUTPUT]} …"
+        show(f"  {step.status:<8} {one_line(step.name)}{f': {short}' if short else ''}")
+
+
+def _usage_words(usage: "Usage") -> str:
+    from tiny_harness.tui.printable import one_line
+
+    cached = f" ({usage.cached_tokens} cached)" if usage.cached_tokens else ""
+    words = [f"{usage.calls} calls", f"{usage.input_tokens} tokens in{cached}", f"{usage.output_tokens} out"]
+    if usage.cost is not None:
+        words.append(f"cost {usage.cost:f}")
+    if usage.unpriced:
+        words.append(f"no price for {', '.join(one_line(model) for model in usage.unpriced)}")
+    return ", ".join(words)
+
+
+def _show_question(task_id: str, question: "Question") -> None:
+    named = f"question {question.request_id}" if question.request_id else "question"
+    show(f"\n{named}: {question.words}")
+    if question.choices:
+        show(choices_line(question))
+    show(answer_hint(task_id, question))
 
 
 def _speaker(message: "MessageView") -> str:
-    if message.role == "user":
-        return "you"
+    if message.role != "agent":
+        return "you" if message.role == "user" else "note"
     if message.command is None:
         return "agent"
     return f"harness, /{message.command.name} {message.command.outcome}"

@@ -37,6 +37,7 @@ class Answering:
         """Take an event in; `False` if it was seen before."""
         if isinstance(event, TaskShown):
             self.is_over = event.view.state.is_terminal or (self.is_taken and event.view.state.is_interrupted)
+            self.is_taken = True  # the first thing that a server shows of a message that it took is the task
         elif isinstance(event, Changed):
             if event.seq is not None and self._cursor is not None and event.seq <= self._cursor:
                 return False

@@ -152,7 +152,8 @@ class HarnessClient:
     ) -> AsyncGenerator[TaskEvent]:
         """Answer a question and yield what happens until the turn has ended; arguments and errors as for `answer`.
 
-        The first event tells that the answer is in: who does not care for the turn closes the stream then.
+        The first `TaskShown` or `Changed` tells that the answer is in: who does not care for the turn closes the
+        stream then.
         """
         message = outgoing.answer(request_id, value, reason, message_id or new_id(), task_id)
         return heal_stream(Answering(message), self._calls, Healing(self._heal_s))

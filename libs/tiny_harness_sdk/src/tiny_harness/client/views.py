@@ -75,7 +75,7 @@ class TaskView:
     plan: Plan | None = None
     """What the agent means to do, if it made a plan."""
     usage: Usage | None = None
-    """What the task has used of models, if it has."""
+    """What the task has used of models, as far as it was told: replies do not tell it, `HarnessClient.task` does."""
     question: Question | None = None
     """What the task waits to be told, if it does."""
 

@@ -15,12 +15,10 @@ from tiny_harness.client import (
     Address,
     Changed,
     Connected,
-    DeltaText,
     HarnessClient,
     MessageView,
-    Received,
+    Question,
     Reconnecting,
-    Replied,
     TaskEvent,
     TaskShown,
     connect,
@@ -33,16 +31,17 @@ from tiny_harness.tui.family import Family, SubTaskPicker
 from tiny_harness.tui.lines import Notice, StatusLine
 from tiny_harness.tui.outbox import Outbox, Outgoing
 from tiny_harness.tui.picker import TaskPicker
+from tiny_harness.tui.question import QuestionPanel
 from tiny_harness.tui.room import Room
+from tiny_harness.tui.telling import chosen
 from tiny_harness.tui.terminal import ending_by_signal, is_terminal_lost
-from tiny_harness.tui.words import QUEUED, SENDING
+from tiny_harness.tui.words import SENDING
 
 TERMINAL_CHECK_S: Final = 1.0
 WELCOME: Final = (
     "Type a message and press Enter. The agent answers here; the task stays open until you end it. "
     "A / at the start lists the commands."
 )
-ENDED: Final = "This task has ended. A message starts a new one in the same context."
 SOMETIMES: Final = frozenset({"complete", "cancel", "interrupt", "new", "sub_task", "parent"})
 """Actions that a room may not allow (`Room.possible`)."""
 ASK_CANCEL: Final = "Cancel this task? F3 again cancels it, Escape keeps it."
@@ -58,6 +57,8 @@ class HarnessApp(App[None]):
         Binding("f2", "complete", "Complete"),
         Binding("f3", "cancel", "Cancel"),
         Binding("escape", "interrupt", "Interrupt"),
+        # The composer would select a line.
+        Binding("f6", "answer", "Answer", priority=True),
         Binding("f4,ctrl+n", "new", "New"),
         Binding("f5,ctrl+t", "tasks", "Tasks"),
         Binding("f8,ctrl+g", "sub_task", "Child"),
@@ -88,6 +89,7 @@ class HarnessApp(App[None]):
         yield Static(WELCOME, id="welcome", markup=False)
         yield Conversation()
         yield Notice()
+        yield QuestionPanel()
         yield completions
         yield Composer(completions)
         yield Footer(compact=True)
@@ -105,7 +107,9 @@ class HarnessApp(App[None]):
             self.set_interval(TERMINAL_CHECK_S, self._leave_a_lost_terminal)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Say which keys work now; the others are dimmed."""
+        """Say which keys work now; the others are dimmed, or not there when there is nothing to answer."""
+        if action == "answer":
+            return action in self._room.possible
         if action not in SOMETIMES or action in self._room.possible:
             return True
         return True if action == "interrupt" and self.asks_cancel else None
@@ -115,12 +119,30 @@ class HarnessApp(App[None]):
         """Put a message on its way, shown at once."""
         self._tell("")
         room = self._room
+        choice = chosen(room.question, event.text)
+        if choice is not None and room.question is not None:
+            self._answer(room, room.question, choice)
+            return
         if room.has_ended and room.view:
             room = Room(context_id=room.view.context_id)
             self._enter(room)
         room.has_words = True
         self._show_room()
         self._post(self._outbox.write(room, event.text))
+
+    @on(QuestionPanel.Chosen)
+    def choose(self, event: QuestionPanel.Chosen) -> None:
+        """Answer the question: by itself if it asks for just that, else by a message."""
+        self._tell("")
+        if event.question.request_id is not None:
+            self._answer(self._room, event.question, event.choice)
+        elif event.question == self._room.question:
+            self._post(self._outbox.write(self._room, event.choice))
+
+    @on(QuestionPanel.Left)
+    def write_again(self) -> None:
+        """Go back to the composer."""
+        self.query_one(Composer).focus()
 
     @on(OptionList.OptionSelected, "#completions")
     def complete_command(self, event: OptionList.OptionSelected) -> None:
@@ -158,6 +180,10 @@ class HarnessApp(App[None]):
         if not asked:
             self._act("interrupt")
 
+    def action_answer(self) -> None:
+        """Choose an answer to the open question."""
+        self.query_one(QuestionPanel).take_keys()
+
     def action_new(self) -> None:
         """Begin another conversation; this one stays as it is."""
         self._tell("")
@@ -189,7 +215,7 @@ class HarnessApp(App[None]):
     def _open(self, task_id: str) -> None:
         """Go to a task."""
         self._tell("")
-        room = Room(has_words=True)
+        room = Room(has_words=True, opened=task_id)
         self._enter(room)
         self._watch(room, task_id)
 
@@ -203,6 +229,19 @@ class HarnessApp(App[None]):
             await calls[what](room.view.task_id)
         except TaskNotCancelable:
             pass  # somebody else ended it first: the stream shows how
+        except HarnessError as error:
+            self._tell(str(error))
+
+    @work(group="act")
+    async def _answer(self, room: Room, question: Question, choice: str) -> None:
+        if room.view is None or question.request_id is None:
+            return
+        try:
+            events = self._client.stream_answer(room.view.task_id, question.request_id, choice)
+            async with aclosing(events):
+                async for event in events:
+                    if isinstance(event, TaskShown | Changed):
+                        return  # it is in: the room's own stream shows the rest
         except HarnessError as error:
             self._tell(str(error))
 
@@ -266,22 +305,10 @@ class HarnessApp(App[None]):
         room.see(event)
         if room is self._room:
             async with self._drawing:
-                await self._draw(room, event)
+                conversation = self.query_one(Conversation)
+                await conversation.see(event)
+                conversation.note_all(room.queued)
             self._show_room()
-
-    async def _draw(self, room: Room, event: TaskEvent) -> None:
-        conversation = self.query_one(Conversation)
-        if isinstance(event, TaskShown):
-            await conversation.show(event.view)
-        elif isinstance(event, DeltaText):
-            await conversation.piece(event)
-        elif isinstance(event, Received):
-            await conversation.add(event.message, QUEUED if event.received_as == "queued" else "")
-        elif isinstance(event, Replied):
-            await conversation.add(event.message, is_refusal=bool(event.refused))
-        if isinstance(event, Changed) and event.ends_turn:
-            await conversation.cut()
-        conversation.note_all(room.queued)
 
     def _enter(self, room: Room) -> None:
         """Open a room; what was watched before is no longer."""
@@ -309,8 +336,9 @@ class HarnessApp(App[None]):
         self.possible = self._room.possible
         self.query_one(StatusLine).show(self._room)
         self.query_one(Family).show(self._room)
+        self.query_one(QuestionPanel).show(self._room.question)
         self.query_one("#welcome").display = not self._room.has_words
-        self.query_one(Composer).placeholder = ENDED if self._room.has_ended else "Message"
+        self.query_one(Composer).placeholder = self._room.prompt
 
     def _tell(self, words: str) -> None:
         self.asks_cancel = False

@@ -1,4 +1,7 @@
-"""The messages of a task: a person's in a soft box, the agent's as Markdown, streamed, the harness's own apart."""
+"""The messages of a task: a person's in a soft box, the agent's as Markdown, streamed, the harness's own apart.
+
+Between them stand, in one line each time, the tools that the agent used.
+"""
 
 from dataclasses import dataclass
 
@@ -7,16 +10,26 @@ from textual.widget import Widget
 from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownStream
 
-from tiny_harness.client import DeltaText, MessageView, TaskView
+from tiny_harness.client import (
+    Changed,
+    DeltaText,
+    MessageView,
+    Received,
+    Replied,
+    Stepped,
+    TaskEvent,
+    TaskShown,
+    TaskView,
+)
+from tiny_harness.ext.stream import ToolUse
 from tiny_harness.tui.printable import printable
-from tiny_harness.tui.words import QUEUED, SENDING, HarnessWords, Words
+from tiny_harness.tui.words import QUEUED, SENDING, HarnessWords, Note, ToolLine, Words
 
 
 @dataclass
 class Draft:
     """A reply that is still being written."""
 
-    message_id: str
     widget: Markdown
     stream: MarkdownStream
     attempt: int
@@ -31,7 +44,8 @@ class Conversation(VerticalScroll):
     def __init__(self) -> None:
         super().__init__(id="conversation")
         self._shown: dict[str, Widget] = {}
-        self._draft: Draft | None = None
+        self._drafts: dict[str, Draft] = {}
+        """By the ids that the messages will have. News of one's end may be slower than the start of the next one."""
 
     def on_mount(self) -> None:
         """Stay at the end until the reader scrolls away."""
@@ -39,7 +53,8 @@ class Conversation(VerticalScroll):
 
     async def clear(self) -> None:
         """Show nothing."""
-        await self._drop_draft()
+        for message_id in tuple(self._drafts):
+            await self._drop_draft(message_id)
         self._shown.clear()
         await self.remove_children()
 
@@ -50,6 +65,21 @@ class Conversation(VerticalScroll):
             await self.clear()
         for message in view.messages:
             await self.add(message)
+
+    async def see(self, event: TaskEvent) -> None:
+        """Show what happened."""
+        if isinstance(event, TaskShown):
+            await self.show(event.view)
+        elif isinstance(event, DeltaText):
+            await self.piece(event)
+        elif isinstance(event, Received):
+            await self.add(event.message, QUEUED if event.received_as == "queued" else "")
+        elif isinstance(event, Replied):
+            await self.add(event.message, is_refusal=bool(event.refused))
+        elif isinstance(event, Stepped):
+            await self._step(event)
+        if isinstance(event, Changed) and event.ends_turn and not event.asks:
+            await self.cut()
 
     async def add(self, message: MessageView, note: str = "", *, is_refusal: bool = False) -> None:
         """Show a message, or change the note of one that is shown.
@@ -79,13 +109,26 @@ class Conversation(VerticalScroll):
             if isinstance(widget, Words) and widget.note_text == QUEUED and message_id not in queued:
                 widget.note("")
 
+    async def _step(self, event: Stepped) -> None:
+        """Show what was said before tools were used, and which ones."""
+        if event.message is not None:
+            await self.add(event.message)
+        await self._use(event.tool_calls)
+
+    async def _use(self, uses: tuple[ToolUse, ...]) -> None:
+        last = next((widget for widget in reversed(self.children) if not _is_sending(widget)), None)
+        if not isinstance(last, ToolLine):
+            last = ToolLine()
+            await self._mount(last)
+        last.add(uses)
+
     async def piece(self, delta: DeltaText) -> None:
         """Show a piece of a growing reply; a later attempt replaces what an earlier one wrote."""
-        draft = self._draft
         if delta.message_id in self._shown:
             return
-        if draft is None or draft.message_id != delta.message_id or delta.attempt > draft.attempt:
-            await self._drop_draft()
+        draft = self._drafts.get(delta.message_id)
+        if draft is None or delta.attempt > draft.attempt:
+            await self._drop_draft(delta.message_id)
             draft = await self._start_draft(delta)
         if delta.attempt < draft.attempt or delta.index < draft.next_index:
             return
@@ -93,44 +136,49 @@ class Conversation(VerticalScroll):
         await draft.stream.write(printable(delta.text))
 
     async def cut(self) -> None:
-        """Dim a reply whose turn ended before it was finished: it is in nobody's history."""
-        if self._draft is not None:
-            draft, self._draft = self._draft, None
+        """Dim what its turn's end left unfinished: it is in nobody's history."""
+        drafts, self._drafts = self._drafts, {}
+        for draft in drafts.values():
             await draft.stream.stop()
             draft.widget.add_class("cut")
 
     async def _start_draft(self, delta: DeltaText) -> Draft:
         widget = Markdown(classes="agent", open_links=False)
         await self._mount(widget)
-        self._draft = Draft(delta.message_id, widget, Markdown.get_stream(widget), delta.attempt)
-        return self._draft
+        draft = self._drafts[delta.message_id] = Draft(widget, Markdown.get_stream(widget), delta.attempt)
+        return draft
 
     async def _finish_draft(self, message: MessageView) -> bool:
-        draft = self._draft
-        if draft is None or draft.message_id != message.message_id:
+        draft = self._drafts.pop(message.message_id, None)
+        if draft is None:
             return False
-        self._draft = None
         await draft.stream.stop()
         if draft.widget.source != (text := printable(message.text)):
             await draft.widget.update(text)
         self._shown[message.message_id] = draft.widget
         return True
 
-    async def _drop_draft(self) -> None:
-        if self._draft is not None:
-            draft, self._draft = self._draft, None
+    async def _drop_draft(self, message_id: str) -> None:
+        draft = self._drafts.pop(message_id, None)
+        if draft is not None:
             await draft.stream.stop()
             await draft.widget.remove()
 
     async def _mount(self, widget: Widget) -> None:
         """Put a widget below what is known to have happened, above what is still being sent."""
-        sending = next((words for words in self.query_children(Words) if words.note_text == SENDING), None)
+        sending = next((widget for widget in self.children if _is_sending(widget)), None)
         await self.mount(widget, before=sending)
+
+
+def _is_sending(widget: Widget) -> bool:
+    return isinstance(widget, Words) and widget.note_text == SENDING
 
 
 def _widget(message: MessageView, note: str, *, is_refusal: bool) -> Widget:
     if message.role == "user":
         return Words(message.text, note)
+    if message.role == "note":
+        return Note(message.text)
     if message.command or is_refusal:
         return HarnessWords(message.text, message.command)
     return Markdown(printable(message.text), classes="agent", open_links=False)

@@ -1,4 +1,4 @@
-"""What a task is a part of and what its parts are: a panel, and the list to open one of several."""
+"""What a task is a part of, its plan and its parts: a panel, and the list to open one of several."""
 
 from typing import ClassVar, Final
 
@@ -17,6 +17,7 @@ from tiny_harness.ext.task import SubTask
 from tiny_harness.states import TaskState, describe
 from tiny_harness.tui.printable import one_line
 from tiny_harness.tui.room import Room, title
+from tiny_harness.tui.telling import plan_lines
 
 MAX_LINES: Final = 3
 """Sub-tasks that the panel shows; the list has them all."""
@@ -25,7 +26,7 @@ NAMES: Final = 100
 
 
 class Family(Static):
-    """Parent and sub-tasks in a few lines. A task without either takes no room."""
+    """Parent, plan and sub-tasks in a few lines. A task without any takes no room."""
 
     def __init__(self) -> None:
         super().__init__(id="family", markup=False)
@@ -45,6 +46,7 @@ def family_lines(room: Room) -> list[str]:
     if room.view is None:
         return []
     lines = [f"Part of {one_line(parent)}" for parent in room.view.parent_tasks]
+    lines += plan_lines(room.view.plan) if room.view.plan else []
     children = room.view.sub_tasks
     lines += [f"Sub-task {one_line(child.task_id)} · {state_of(child)}" for child in children[:MAX_LINES]]
     if len(children) > MAX_LINES:

@@ -66,7 +66,7 @@ class Outbox:
     async def _deliver(self, outgoing: Outgoing, sender: Sender) -> None:
         """Send a message and wait until the harness has it; what follows is watched."""
         room = outgoing.room
-        task_id = room.view.task_id if room.view else None
+        task_id = room.task_id
         events = self._client.stream(
             outgoing.text, task_id=task_id, context_id=room.context_id, message_id=outgoing.message_id
         )

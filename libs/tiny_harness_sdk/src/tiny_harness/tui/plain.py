@@ -5,10 +5,23 @@ import threading
 from contextlib import suppress
 from typing import Final, TextIO
 
-from tiny_harness.client import Address, HarnessClient, TaskView, connect
-from tiny_harness.errors import HarnessError, TaskEnded
+from tiny_harness.client import (
+    Address,
+    Changed,
+    HarnessClient,
+    Question,
+    Received,
+    Stepped,
+    TaskEvent,
+    TaskView,
+    TurnResult,
+    connect,
+)
+from tiny_harness.errors import AlreadyAnswered, HarnessError, TaskEnded
+from tiny_harness.ext.plan import Plan
 from tiny_harness.states import AWAITING_NEXT_MESSAGE, describe
-from tiny_harness.tui.printable import printable
+from tiny_harness.tui.printable import one_line, printable
+from tiny_harness.tui.telling import chosen, note_words, plan_lines, used
 
 PROMPT: Final = "> "
 
@@ -42,6 +55,8 @@ class Lines:
         self._stdout = stdout
         self._prompt = PROMPT if stdin.isatty() else ""
         self._task: TaskView | None = None
+        self._plan: Plan | None = None
+        """The one that was printed last."""
         self._failures = 0
 
     async def open(self, task_id: str) -> None:
@@ -53,6 +68,10 @@ class Lines:
         self._task = await self._client.task(task_id, history_length=1)
         for message in self._task.messages:
             self._print(printable(message.text))
+        question = self._question()
+        if question and all(message.text != question.words for message in self._task.messages):
+            self._print(printable(question.words))
+        self._show_choices()
 
     async def run(self) -> int:
         """Send each line in turn, and wait for its reply."""
@@ -67,11 +86,7 @@ class Lines:
 
     async def _say(self, text: str) -> None:
         try:
-            try:
-                result = await self._client.send(text, task_id=self._open_task(), context_id=self._context())
-            except TaskEnded:
-                # Another surface ended it: its words go on in a new task of the same context.
-                result = await self._client.send(text, context_id=self._context())
+            result = await self._answered(text)
         except HarnessError as error:
             self._failures += 1
             self._print(f"error: {printable(str(error))}")
@@ -84,6 +99,47 @@ class Lines:
             self._print(printable(result.reply))
         if result.task.sub_state != AWAITING_NEXT_MESSAGE:
             self._print(f"[{describe(result.task.state, result.task.sub_state)}]")
+        self._show_choices()
+
+    async def _answered(self, text: str) -> TurnResult:
+        """Send a line: as the answer to the open question if it is one of its choices, else as a message."""
+        task, question = self._task, self._question()
+        choice = chosen(question, text)
+        if task and question and question.request_id and choice is not None:
+            try:
+                return await self._client.answer(task.task_id, question.request_id, choice, on_event=self._tell)
+            except AlreadyAnswered:
+                self._task = await self._client.task(task.task_id, history_length=1)
+                raise
+        try:
+            return await self._client.send(
+                text, task_id=self._open_task(), context_id=self._context(), on_event=self._tell
+            )
+        except TaskEnded:
+            # Another surface ended it: its words go on in a new task of the same context.
+            return await self._client.send(text, context_id=self._context(), on_event=self._tell)
+
+    def _tell(self, event: TaskEvent) -> None:
+        """Print what happens on the way to the reply."""
+        if isinstance(event, Stepped):
+            if event.message is not None and event.message.text:
+                self._print(printable(event.message.text))
+            self._print(f"[{used(event.tool_calls)}]")
+        elif isinstance(event, Received) and event.message.role == "note":
+            self._print(f"[{one_line(note_words(event.message.text))}]")
+        if isinstance(event, Changed) and event.data and event.data.plan not in (None, self._plan):
+            self._plan = event.data.plan
+            for line in plan_lines(event.data.plan):
+                self._print(f"[{line}]")
+
+    def _question(self) -> Question | None:
+        return self._task.question if self._task else None
+
+    def _show_choices(self) -> None:
+        """Print what may be answered, if the task asks for one of several things."""
+        question = self._question()
+        if question and question.choices:
+            self._print(f"[answer: {' | '.join(one_line(choice) for choice in question.choices)}]")
 
     def _open_task(self) -> str | None:
         return self._task.task_id if self._task and not self._task.state.is_terminal else None

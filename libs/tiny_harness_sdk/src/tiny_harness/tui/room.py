@@ -1,11 +1,15 @@
 """An open conversation, as the TUI knows it. No widgets, no I/O."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
-from tiny_harness.client import Changed, Received, TaskEvent, TaskShown, TaskView, fold
+from tiny_harness.client import Changed, Question, Received, Stepped, TaskEvent, TaskShown, TaskView, fold
 from tiny_harness.ext.task import SubTask
-from tiny_harness.states import TaskState, describe
+from tiny_harness.states import AWAITING_APPROVAL, TaskState, describe
 from tiny_harness.tui.printable import one_line
+
+ENDED: Final = "This task has ended. A message starts a new one in the same context."
+REFUSES: Final = "F6 chooses. A message refuses, with its words as the reason."
 
 
 @dataclass(eq=False)
@@ -22,6 +26,8 @@ class Room:
     """Groups the room's first task with an earlier one."""
     has_words: bool = False
     """Whether there is anything to read, also if it is still being sent."""
+    opened: str | None = None
+    """The task that it was opened for, which may not have been shown yet."""
     queued: set[str] = field(default_factory=set[str])
     """Ids of messages that wait for the running turn."""
 
@@ -30,10 +36,38 @@ class Room:
         self.view = fold(self.view, event)
         if isinstance(event, TaskShown | Changed) and event.seq is not None:
             self.cursor = event.seq
-        if isinstance(event, Received) and event.received_as == "queued":
-            self.queued.add(event.message.message_id)
-        elif isinstance(event, Changed) and event.ends_turn:
+        if isinstance(event, Received):
+            self._see_message(event.message.message_id, event.received_as)
+        elif isinstance(event, Stepped):
+            self.queued.difference_update(event.read)
+        elif isinstance(event, Changed) and event.ends_turn and not event.asks:
             self.queued.clear()  # the next turn reads all that waited; an ended task reads none
+
+    def _see_message(self, message_id: str, received_as: str | None) -> None:
+        if received_as == "queued":
+            self.queued.add(message_id)
+        elif received_as == "turn":
+            self.queued.clear()  # the turn reads all that waited
+
+    @property
+    def question(self) -> Question | None:
+        """What the task waits to be told."""
+        return self.view.question if self.view else None
+
+    @property
+    def prompt(self) -> str:
+        """What the empty composer says."""
+        if self.has_ended:
+            return ENDED
+        if self.question is None:
+            return "Message"
+        is_refused_by_words = self.question.sub_state == AWAITING_APPROVAL and self.question.choices
+        return REFUSES if is_refused_by_words else "Your answer"
+
+    @property
+    def task_id(self) -> str | None:
+        """The task, `None` before there is one."""
+        return self.view.task_id if self.view else self.opened
 
     @property
     def state(self) -> TaskState | None:
@@ -75,6 +109,7 @@ class Room:
             "new": self.view is not None,
             "sub_task": bool(self.sub_tasks),
             "parent": self.parent is not None,
+            "answer": bool(self.question and self.question.choices),
         }
         return frozenset(action for action, is_possible in holds.items() if is_possible)
 

@@ -1,4 +1,4 @@
-"""The two kinds of words that are no Markdown: a person's, and the harness's own."""
+"""The words that are no Markdown: a person's, the harness's own, and notes on what happens meanwhile."""
 
 from typing import Final
 
@@ -6,7 +6,9 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tiny_harness.client import CommandAnswer
+from tiny_harness.ext.stream import ToolUse
 from tiny_harness.tui.printable import one_line, printable
+from tiny_harness.tui.telling import note_words, used
 
 SENDING: Final = "sending …"
 QUEUED: Final = "queued"
@@ -40,3 +42,23 @@ class HarnessWords(Static):
         name = f"/{one_line(answer.name)}" if answer else "message"
         head = name if outcome == "done" else f"{name} {outcome}"
         self.update(Content.assemble(Content.styled(head, "bold"), Content(f"\n{printable(text)}")))
+
+
+class Note(Static):
+    """What the harness told the agent, such as that a sub-task has ended."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(Content(note_words(text)), markup=False, classes="note")
+
+
+class ToolLine(Static):
+    """The tools that the agent has used since it said something, on one line."""
+
+    def __init__(self) -> None:
+        super().__init__(markup=False, classes="tools")
+        self._uses: tuple[ToolUse, ...] = ()
+
+    def add(self, uses: tuple[ToolUse, ...]) -> None:
+        """Add those of another step."""
+        self._uses += uses
+        self.update(Content(used(self._uses)))
