@@ -285,10 +285,22 @@ async def test_a_failure_ends_the_chain_unless_the_executor_may_be_done_without(
     assert [verdict.kind for verdict in (*closed.verdicts, *opened.verdicts)] == ["failed", "failed"]
 
 
-async def test_a_typed_error_of_a_body_gives_its_own_words() -> None:
-    outcome = await Hooks([executor("b", "command.invoked.in", CommandFailed("disk full"))]).run(command_context())
+async def test_what_a_body_says_of_its_command_is_an_answer_and_no_failure_of_the_hook() -> None:
+    watched: list[HookFailed | None] = []
+    body = executor("b", "command.invoked.in", CommandFailed("no such env: s3cret"))
+    hooks = Hooks([body], mask=mask, watch=lambda _executor, failure: watched.append(failure))
+    outcome = await hooks.run(command_context())
+    assert (outcome.failure, outcome.refusal, outcome.verdicts) == (None, None, ())
+    assert outcome.context.result == CommandResult(reply="no such env: ***", outcome="refused")
+    assert watched == [None]
+
+
+@pytest.mark.parametrize("point", ["command.invoked.pre", "command.invoked.post"])
+async def test_only_a_body_can_say_what_became_of_its_command(point: str) -> None:
+    body = executor("b", "command.invoked.in", says("done"))
+    outcome = await Hooks([body, executor("other", point, CommandFailed("no"))]).run(command_context())
     assert outcome.failure is not None
-    assert outcome.failure.reason == "disk full"
+    assert (outcome.failure.point, outcome.failure.reason) == (point, "no")
 
 
 async def test_a_failed_transport_stays_what_it_is_with_its_secrets_masked() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tiny_harness.commands.builtin import role_policy
+from tiny_harness.effects import CommandResult
 from tiny_harness.ext.task import Participant
 from tiny_harness.hooks import Hooks, Outcome
 from tiny_harness.hooks.contexts import CommandContext, RequestContext, SenderRef, TaskRef
@@ -62,10 +63,9 @@ async def test_notes_are_kept_for_each_task(hooks: Hooks) -> None:
     assert reply(await note(hooks, "", task_id="t2")) == "There are no notes yet."
 
 
-async def test_a_note_that_is_too_long_fails_in_words_and_is_not_kept(hooks: Hooks) -> None:
+async def test_a_note_that_is_too_long_is_refused_in_words_and_not_kept(hooks: Hooks) -> None:
     outcome = await note(hooks, "x" * 501, task_id="t3")
-    assert outcome.failure is not None
-    assert outcome.failure.reason == "A note has 500 characters at most."
+    assert outcome.context.result == CommandResult(reply="A note has 500 characters at most.", outcome="refused")
     assert reply(await note(hooks, "", task_id="t3")) == "There are no notes yet."
 
 

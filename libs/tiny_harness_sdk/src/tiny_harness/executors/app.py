@@ -18,15 +18,10 @@ from starlette.types import Receive, Scope, Send
 
 from tiny_harness.commands.registry import CommandHandler, CommandRegistry
 from tiny_harness.commands.spec import CommandSpec
-from tiny_harness.effects import CommandResult
-from tiny_harness.errors import CommandFailed, RegistryError
+from tiny_harness.errors import RegistryError
 from tiny_harness.executors.isolation import isolated
-from tiny_harness.hooks.contexts import CommandContext
-from tiny_harness.hooks.executor import DEFAULT_DEADLINE_S, DEFAULT_PRIORITY, Executor, HookFunction, OnFailure, Patch
+from tiny_harness.hooks.executor import DEFAULT_DEADLINE_S, DEFAULT_PRIORITY, Executor, HookFunction, OnFailure
 from tiny_harness.hooks.points import parse_point
-
-BODY: Final = "command.invoked.in"
-"""The point at which commands' bodies are called."""
 
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?")
 
@@ -141,7 +136,7 @@ class ExecutorApp:
     @property
     def executors(self) -> tuple[Executor, ...]:
         """All that is served, in the order of registration."""
-        return tuple(_speaking(one) if one.point == BODY else one for one in self._all())
+        return (*self._commands.executors, *self._executors)
 
     @property
     def commands(self) -> tuple[CommandSpec, ...]:
@@ -169,22 +164,7 @@ class ExecutorApp:
             self._asgi = self.asgi()
         await self._asgi(scope, receive, send)
 
-    def _all(self) -> tuple[Executor, ...]:
-        return (*self._commands.executors, *self._executors)
-
     def _add(self, executor: Executor) -> None:
-        if any(executor.name == other.name for other in self._all()):
+        if any(executor.name == other.name for other in self.executors):
             raise RegistryError("executor", executor.name, "is registered already")
         self._executors.append(executor)
-
-
-def _speaking(executor: Executor) -> Executor:
-    """Let a command's body say no in words that its user reads: over the wire a failure has none."""
-
-    async def call(context: CommandContext) -> Patch | None:
-        try:
-            return await executor.call(context)
-        except CommandFailed as failure:
-            return {"result": CommandResult(reply=failure.reason, outcome="refused")}
-
-    return replace(executor, call=call)

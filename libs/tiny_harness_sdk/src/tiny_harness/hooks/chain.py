@@ -14,10 +14,10 @@ from typing import Any, Final, Generic, Literal, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from tiny_harness.errors import HarnessError, HookAbort, HookFailed
+from tiny_harness.errors import CommandFailed, HarnessError, HookAbort, HookFailed
 from tiny_harness.hooks.contexts import HookContext, Phase
 from tiny_harness.hooks.executor import DEFAULT_PRIORITY, Executor, Patch
-from tiny_harness.hooks.points import OPERATIONS
+from tiny_harness.hooks.points import BODY, OPERATIONS
 from tiny_harness.hooks.verdict import Verdict, VerdictKind
 from tiny_harness.ids import new_id
 
@@ -81,7 +81,7 @@ class _Run:
         try:
             if not executor.is_builtin:
                 context = type(context).model_validate(self.redact(context.model_dump(mode="json")))
-            patch = await _within(min(executor.deadline_s, self.budget_s), executor, context)
+            patch = await self._ask(executor, context)
             changed = self._apply(executor, patch)
         except HookAbort as abort:
             if OPERATIONS[executor.operation].may_abort and executor.phase != "in":
@@ -102,6 +102,16 @@ class _Run:
         elif time.perf_counter() - began > SLOW_S:
             self._note(executor, "slow", "", began)
         return changed
+
+    async def _ask(self, executor: Executor, context: HookContext) -> Patch | None:
+        """Ask an executor. What a command's body raises in words for whoever typed it is its answer: it said no."""
+        try:
+            return await _within(min(executor.deadline_s, self.budget_s), executor, context)
+        except CommandFailed as failure:
+            if executor.point != BODY:
+                raise
+            log.info("hook %s said no at %s: %s", executor.name, executor.point, self.redact(failure.reason))
+            return {"result": {"reply": failure.reason, "outcome": "refused"}}
 
     def _apply(self, executor: Executor, patch: Mapping[str, Any] | None) -> bool:
         """Replace fields; a reply that goes beyond its point is refused whole."""

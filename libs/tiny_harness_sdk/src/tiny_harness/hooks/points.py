@@ -18,6 +18,8 @@ from tiny_harness.hooks.contexts import (
 )
 
 PHASES: Final[tuple[Phase, ...]] = get_args(Phase)
+BODY: Final = "command.invoked.in"
+"""The point at which commands' bodies are called."""
 RESULT: Final = frozenset({"result"})
 NOTHING: Final[frozenset[str]] = frozenset()
 

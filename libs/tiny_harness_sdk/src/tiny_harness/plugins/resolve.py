@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from tiny_harness.commands.spec import CommandSpec, check_name
 from tiny_harness.errors import RegistryError
 from tiny_harness.hooks.declaration import RemoteDeclaration
 from tiny_harness.hooks.executor import DEFAULT_PRIORITY, Executor
+from tiny_harness.hooks.points import BODY
 from tiny_harness.plugins.plugin import Plugin
 from tiny_harness.plugins.report import Component, ComponentState, PluginReport
 from tiny_harness.plugins.skills import Skill
-
-BODY: Final = "command.invoked.in"
 
 Judge = Callable[[Executor | RemoteDeclaration], tuple[ComponentState, str]]
 """Says what is wrong with an executor; no reason: nothing."""

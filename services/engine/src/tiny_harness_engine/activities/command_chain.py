@@ -13,6 +13,7 @@ from tiny_harness.ext.names import EXTENSION_BASE
 from tiny_harness.ext.task import AGENT_ID, Participant
 from tiny_harness.hooks import Hooks, Outcome
 from tiny_harness.hooks.contexts import CommandContext, HarnessFacts, TaskCreatedContext
+from tiny_harness.hooks.points import BODY
 from tiny_harness.intake import CommandCall
 from tiny_harness.settings import Settings
 from tiny_harness_engine.activities.committer import Committer
@@ -102,7 +103,7 @@ class CommandChain:
             return ended("refused", outcome.refusal)
         if outcome.failure is not None:
             why = outcome.failure
-            cause = why.reason if why.point == "command.invoked.in" else str(why)
+            cause = why.reason if why.point == BODY else str(why)
             return ended("failed", f"/{name} failed: {cause} (reference {context.correlation_id})")
         if result is None:
             return ended("failed", f"/{name} has no body that answers (reference {context.correlation_id})")

@@ -5,12 +5,12 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from tiny_harness.hooks.conformance.contexts import ABORT_WORDS, BODY, Probe, context, probes
+from tiny_harness.hooks.conformance.contexts import ABORT_WORDS, Probe, context, probes
 from tiny_harness.hooks.conformance.finding import Judgement, Rule, all_of, failed, skipped
 from tiny_harness.hooks.conformance.peer import ANSWER_S, Silence
 from tiny_harness.hooks.conformance.speaker import Reply, Run
 from tiny_harness.hooks.delivery import clean
-from tiny_harness.hooks.points import OPERATIONS, parse_point
+from tiny_harness.hooks.points import BODY, OPERATIONS, parse_point
 from tiny_harness.hooks.wire import ABORTED, EXECUTOR_FAILED, FAILED_WORDS
 from tiny_harness.ids import new_id
 

@@ -17,13 +17,12 @@ from tiny_harness.hooks.contexts import (
     Window,
     WindowMessage,
 )
-from tiny_harness.hooks.points import OPERATIONS, parse_point, point_names
+from tiny_harness.hooks.points import BODY, OPERATIONS, parse_point, point_names
 from tiny_harness.ids import new_id
 
 PLAIN_WORDS: Final = "conformance: a good call"
 ABORT_WORDS: Final = "conformance: abort"
 """An executor that refuses these words lets its aborts be checked."""
-BODY: Final = "command.invoked.in"
 
 _TASK: Final = TaskRef(
     task_id="conformance-task", context_id="conformance-context", name="conformance", state="TASK_STATE_WORKING"

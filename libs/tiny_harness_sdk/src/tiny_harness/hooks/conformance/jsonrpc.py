@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tiny_harness.hooks.conformance.contexts import BODY, Probe, context
+from tiny_harness.hooks.conformance.contexts import Probe, context
 from tiny_harness.hooks.conformance.finding import Judgement, Rule, all_of, failed, ok, skipped
 from tiny_harness.hooks.conformance.peer import Answer, Peer, Silence
 from tiny_harness.hooks.conformance.speaker import Offered, Reply, Run
 from tiny_harness.hooks.delivery import ServiceFault, clean
-from tiny_harness.hooks.points import point_names
+from tiny_harness.hooks.points import BODY, point_names
 from tiny_harness.hooks.remote_jsonrpc import Reply as RpcReply
 from tiny_harness.hooks.remote_jsonrpc import parse_reply
 from tiny_harness.hooks.wire import (
