@@ -227,7 +227,7 @@ def test_the_configured_deadline_holds_for_those_that_say_none(make: Make) -> No
 def test_an_address_that_is_not_safe_is_skipped(make: Make, url: Any) -> None:
     plugin, report = loaded(make(with_hooks(BODY, {"name": "far", "point": "llm.invoked.pre", "url": url})))
     assert plugin.remote == ()
-    assert part(report, "far")[:2] == ("executor", "skipped")
+    assert part(report, "notes/far")[:2] == ("executor", "skipped")
     assert [one.name for one in plugin.executors] == ["notes/note"], "the rest is there"
 
 

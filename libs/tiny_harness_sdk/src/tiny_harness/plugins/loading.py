@@ -152,19 +152,19 @@ class _Reading:
         for entry in self._entries(COMMANDS, "commands", CommandEntry, "command"):
             self.attempt("command", entry.name, partial(self._command, entry))
         code = PluginCode(self.plugin, self.folder, NAMESPACE)
-        for entry in self._entries(HOOKS, "executors", ExecutorEntry, "executor"):
+        for entry in self._entries(HOOKS, "executors", ExecutorEntry, "executor", f"{self.plugin}/"):
             self.attempt("executor", f"{self.plugin}/{entry.name}", partial(self._executor, entry, code))
         self._prompts()
         self.system_prompt = self.attempt("system prompt", SYSTEM_PROMPT, lambda: self._text(SYSTEM_PROMPT))
         self._strangers()
 
-    def _entries(self, name: str, key: str, model: type[E], kind: ComponentKind) -> list[E]:
+    def _entries(self, name: str, key: str, model: type[E], kind: ComponentKind, prefix: str = "") -> list[E]:
         document = self.attempt("file", name, lambda: self.folder.document(f"{NAMESPACE}/{name}"))
         if document is None:
             return []
         found = self.attempt("file", name, lambda: entries(document, key, name)) or []
         read = (
-            self.attempt(kind, _name_of(entry, index), partial(model.model_validate, entry))
+            self.attempt(kind, _name_of(entry, index, prefix), partial(model.model_validate, entry))
             for index, entry in enumerate(found)
         )
         return [entry for entry in read if entry is not None]
@@ -248,7 +248,7 @@ def _refuser(reason: str) -> Callable[[Any], Any]:
     return refuse
 
 
-def _name_of(entry: Any, index: int) -> str:
+def _name_of(entry: Any, index: int, prefix: str) -> str:
     """Name an entry that may be malformed."""
     name = entry.get("name") if isinstance(entry, dict) else None
-    return name if isinstance(name, str) and name else f"entry {index + 1}"
+    return f"{prefix}{name}" if isinstance(name, str) and name else f"entry {index + 1}"
