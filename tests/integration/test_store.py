@@ -14,7 +14,7 @@ from tiny_harness.errors import ConfigError
 from tiny_harness.ext.task import Participant
 from tiny_harness.settings import Settings
 from tiny_harness.states import OPEN_STATES, TaskState
-from tiny_harness.store import Commit, NewEvent, Store, TaskQuery, open_store
+from tiny_harness.store import Commit, NewEvent, Reading, Store, TaskQuery, open_store
 from tiny_harness.store.schema import metadata
 
 
@@ -29,7 +29,7 @@ def snapshot(task_id: str = "t1", state: TaskState = TaskState.WORKING, *people:
     return TaskSnapshot(task_id=task_id, context_id="c", state=state, participants=participants)
 
 
-def render(seq: int, at: datetime) -> str:
+def render(seq: int, at: datetime, _words: str) -> str:
     return f'{{"seq":{seq},"at":"{at.isoformat()}"}}'
 
 
@@ -94,7 +94,7 @@ async def test_one_cause_committed_by_many_at_once_is_written_once(store: Store)
 
 
 async def test_a_failed_commit_leaves_nothing(store: Store) -> None:
-    def explode(_seq: int, _at: datetime) -> str:
+    def explode(*_: object) -> str:
         raise RuntimeError("planted")
 
     broken = Commit("t1", "m:1", 0, [NewEvent("input", render), NewEvent("input", explode)], snapshot(), "")
@@ -158,6 +158,38 @@ async def test_words_are_the_last_events_in_order(store: Store) -> None:
         await store.commit(commit(f"m:{index}", index))
     assert [event.seq for event in await store.words("t1", 2)] == [4, 5]
     assert [event.seq for event in await store.words("t1", 2, before=4)] == [2, 3]
+
+
+async def test_reads_that_are_asked_for_together_see_one_moment(store: Store) -> None:
+    await store.commit(commit("m:1", 0))
+    loop = asyncio.get_running_loop()
+
+    def look(reading: Reading) -> tuple[int, list[int], object]:
+        record = reading.task("t1")
+        assert record is not None
+        asyncio.run_coroutine_threadsafe(store.commit(commit("m:2", 1)), loop).result(10)
+        return record.snapshot.head, [event.seq for event in reading.words("t1", 10)], reading.written("t1", "m:2")
+
+    assert await store.read(look) == (1, [1], None)
+    assert await store.heads(["t1"]) == {"t1": 2}
+
+
+async def test_what_a_look_raises_comes_out(store: Store) -> None:
+    def look(_reading: Reading) -> None:
+        raise LookupError("nothing here")
+
+    with pytest.raises(LookupError, match="nothing here"):
+        await store.read(look)
+
+
+async def test_an_event_is_rendered_with_the_tasks_words_as_they_are_then(store: Store) -> None:
+    def words(_seq: int, _at: datetime, text: str) -> str:
+        return text
+
+    for number, text in enumerate(['{"name":"a"}', "", '{"name":"b"}', ""]):
+        await store.commit(Commit("t1", f"m:{number}", number, [NewEvent("state", words)], snapshot(), text))
+    payloads = [event.payload for event in await store.events("t1", 0, 10)]
+    assert payloads == ['{"name":"a"}', '{"name":"a"}', '{"name":"b"}', '{"name":"b"}']
 
 
 async def test_open_tasks_are_paged_by_id(store: Store) -> None:

@@ -37,7 +37,7 @@ def snapshot(task_id: str = "t1", state: TaskState = TaskState.WORKING, **more: 
 
 def commit(cause: str, head: int, after: TaskSnapshot | None = None, *verdicts: Verdict, events: int = 1) -> Commit:
     after = after or snapshot()
-    news = [NewEvent("input", lambda seq, _at: f'{{"seq":{seq}}}') for _ in range(events)]
+    news = [NewEvent("input", lambda seq, *_: f'{{"seq":{seq}}}') for _ in range(events)]
     return Commit(after.task_id, cause, head, news, after, "", verdicts)
 
 

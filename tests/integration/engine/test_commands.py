@@ -18,6 +18,8 @@ from tiny_harness.hooks.executor import HookFunction
 from tiny_harness.plugins import Plugin
 from tiny_harness.settings import Settings
 from tiny_harness.states import AWAITING_NEXT_MESSAGE, TaskState
+from tiny_harness.store import Commit, NewEvent
+from tiny_harness_engine.activities.run_command import RunCommandActivity
 from tiny_harness_engine.calls import STEP_HEARTBEAT
 from tiny_harness_engine.workflows.task import TaskWorkflow
 
@@ -332,6 +334,57 @@ async def test_a_command_from_code_runs_and_its_failure_is_its_reply(stopped: En
     assert broken.outcome == "failed"
     assert len(broken.text) < 500
     assert (snapshot.state, snapshot.commands) == (TaskState.INPUT_REQUIRED, ())
+
+
+async def test_a_commands_receipt_says_whether_its_reply_is_in_the_store(stopped: Engine) -> None:
+    registry = CommandRegistry()
+    registry.register("deploy", "", "", lambda _context: "deployed")
+    async with stopped.working(commands=registry):
+        task = await parked(stopped)
+        instant = await task.say("c1", "/status")
+        later = await task.say("c2", "/deploy")
+        words = await task.say("m2", "two")
+        first = await stopped.task().start("c1", "/help")
+    assert [receipt.is_answered for receipt in (instant, later, words, first)] == [True, False, False, True]
+
+
+async def test_status_shows_sub_tasks_as_they_are_wherever_it_runs(stopped: Engine) -> None:
+    async def nobody(_context: CommandContext) -> None:
+        """A body that has no answer: with it, nothing is a matter for the harness alone."""
+
+    for plugins in ([], [Plugin("p", executors=(executor("command.invoked.in", nobody, priority=1),))]):
+        async with stopped.working(plugins=plugins):
+            task = await parked(stopped)
+            made = await task.command("c1", "/sub-task x")
+            assert made.data is not None
+            await _end_unheard(stopped, made.data["task_id"])
+            answer = await task.command("c2", "/status")
+        assert answer.data is not None
+        assert [child["state"] for child in answer.data["sub_tasks"]] == ["TASK_STATE_COMPLETED"]
+
+
+async def _end_unheard(engine: Engine, task_id: str) -> None:
+    """End a task in the store, as if the news had not come to its parent yet."""
+    record = await engine.store.task(task_id)
+    assert record is not None
+    ended = record.snapshot.model_copy(update={"state": TaskState.COMPLETED, "sub_state": None})
+    event = NewEvent("state", lambda *_: "{}")
+    await engine.store.commit(Commit(task_id, "test", record.snapshot.head, [event], ended, ""))
+
+
+async def test_a_command_that_no_worker_brings_to_an_end_is_answered_by_its_name(
+    stopped: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(*_: object) -> None:
+        raise RuntimeError("planted")
+
+    monkeypatch.setattr(RunCommandActivity, "_run", lost)
+    registry = CommandRegistry()
+    registry.register("deploy", "", "", lambda _context: "deployed")
+    async with stopped.working(commands=registry):
+        task = await parked(stopped)
+        answer = await task.command("c1", "/deploy")
+    assert (answer.name, answer.outcome) == ("deploy", "failed")
 
 
 async def test_effects_of_any_body_are_judged_like_those_of_a_built_in(stopped: Engine) -> None:

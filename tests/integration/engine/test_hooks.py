@@ -177,8 +177,10 @@ async def test_a_task_that_may_not_start_is_not_made_here_and_rejected_from_else
         await told.until_state("REJECTED")
         await asked.start("c1", "/help")
         await asked.until_state("REJECTED")
+        kept = await stopped.store.verdicts(asked.id)
     assert await told.replies() == ["closed on Sundays"]
     assert await asked.replies() == ["closed on Sundays"]
+    assert [(one.verdict.kind, one.verdict.reason) for one in kept] == [("refused", "closed on Sundays")]
     assert stopped.model.requests == []
 
 

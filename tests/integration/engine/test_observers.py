@@ -98,7 +98,7 @@ async def commit(store: Store, task_id: str, kind: EventKind = "reply", state: T
     record = await store.task(task_id)
     head = record.snapshot.head if record else 0
 
-    def render(seq: int, _at: datetime) -> str:
+    def render(seq: int, _at: datetime, _words: str) -> str:
         body = {"status": {"state": state.value}, "metadata": {status.KEY: {"sub_state": f"at-{seq}"}}}
         return json.dumps({"task" if kind == "task" else "statusUpdate": body})
 

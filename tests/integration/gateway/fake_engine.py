@@ -87,7 +87,7 @@ class FakeEngine:
             if command == "fast":
                 decision = commands.answer(decision, intake.message_id, _done(command))
             elif command:
-                decision = commands.queue(decision, intake.message_id, delivery.sender)
+                decision = commands.queue(decision, command, intake.message_id, delivery.sender)
             if not decision.drafts and before:
                 return Receipt(seq=before.head, received_as=decision.received_as)
             answer = await self._commit(task_id, cause, before, decision, delivery)

@@ -164,7 +164,7 @@ async def test_a_task_shows_what_was_chosen_for_it_and_its_family(ann: Caller, g
             task_id,
             "m:x",
             record.snapshot.head,
-            [NewEvent("state", lambda _seq, _at: event.payload)],
+            [NewEvent("state", lambda *_: event.payload)],
             record.snapshot.model_copy(update=chosen),
             "",
         )

@@ -188,7 +188,7 @@ async def test_numbers_that_a_failover_took_back_are_skipped_and_the_task_is_sen
     task_id = await ann.start()
     snapshot = await gateway.snapshot(task_id)
     [event] = await gateway.store.events(task_id, 1, 10)
-    later = NewEvent("state", lambda seq, _at: event.payload.replace('"seq":2', f'"seq":{seq}'))
+    later = NewEvent("state", lambda seq, *_: event.payload.replace('"seq":2', f'"seq":{seq}'))
     commit = Commit(task_id, "after the failover", 5, [later], snapshot, "")
     assert [written.seq for written in (await gateway.store.commit(commit)).events] == [6, 7]
     async with asyncio.timeout(20), ann.stream("SubscribeToTask", {"id": task_id}, **{"Last-Event-ID": "2"}) as events:

@@ -60,9 +60,9 @@ def test_a_refusal_and_a_failure_change_nothing_and_their_verdicts_are_kept(outc
 
 
 @pytest.mark.parametrize("before", [PARKED, WORKING], ids=["parked", "working"])
-def test_a_command_that_runs_later_waits_under_its_number(before: TaskSnapshot) -> None:
-    decision = commands.queue(recorded(before), "c1", ANN)
-    waiting = Input(seq=before.head + 1, message_id="c1", sender=ANN)
+def test_a_command_that_runs_later_waits_under_its_number_and_name(before: TaskSnapshot) -> None:
+    decision = commands.queue(recorded(before), "deploy", "c1", ANN)
+    waiting = Input(seq=before.head + 1, message_id="c1", sender=ANN, command="deploy")
     assert decision.snapshot == before.model_copy(update={"commands": (waiting,)})
     assert len(decision.drafts) == 1
 
@@ -70,12 +70,12 @@ def test_a_command_that_runs_later_waits_under_its_number(before: TaskSnapshot) 
 def test_commands_wait_in_order_and_so_many_at_most() -> None:
     snapshot = PARKED
     for number in range(MAX_COMMANDS):
-        snapshot = commands.queue(recorded(snapshot), f"c{number}", ANN).snapshot
+        snapshot = commands.queue(recorded(snapshot), "deploy", f"c{number}", ANN).snapshot
         snapshot = snapshot.model_copy(update={"head": snapshot.head + 1})
     assert [one.message_id for one in snapshot.commands] == [f"c{number}" for number in range(MAX_COMMANDS)]
     assert [one.seq for one in snapshot.commands] == sorted({one.seq for one in snapshot.commands})
     with pytest.raises(QueueFull):
-        commands.queue(recorded(snapshot), "one too many", ANN)
+        commands.queue(recorded(snapshot), "deploy", "one too many", ANN)
 
 
 def test_a_command_that_waited_ends_once_with_its_reply() -> None:

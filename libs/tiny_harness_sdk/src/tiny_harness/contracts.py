@@ -83,6 +83,8 @@ class Input(Model):
     seq: int
     message_id: str
     sender: Sender | None = None
+    command: str = ""
+    """The command that it calls, if it is one."""
 
 
 class ChildChanged(Model):

@@ -4,6 +4,7 @@ Turn 0 is no turn: its steps are named by the number of an input, and 0 is the t
 """
 
 from tiny_harness.contracts import Model
+from tiny_harness.hooks.verdict import Verdict
 
 NO_TURN = 0
 
@@ -49,6 +50,8 @@ class GateRecord(Model):
     """Why no model may read it."""
     text: str | None = None
     """The words that stand for the message's own."""
+    verdicts: tuple[Verdict, ...] = ()
+    """What hooks did, if the task may not start: kept with the commit that ends it."""
 
 
 class ClaimRecord(Model):

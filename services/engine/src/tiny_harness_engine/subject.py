@@ -1,7 +1,7 @@
 """What hooks are told about a task: the part that all contexts share."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tiny_harness.access import strongest_role
@@ -9,7 +9,7 @@ from tiny_harness.contracts import Sender, TaskSnapshot
 from tiny_harness.ext.task import TaskText
 from tiny_harness.hooks.contexts import SenderRef, SubTaskRef, TaskRef
 from tiny_harness.ids import new_id
-from tiny_harness.store import TaskRecord
+from tiny_harness.store import Reading, TaskRecord
 from tiny_harness_engine.core.plan import progress
 
 
@@ -22,6 +22,16 @@ class Subject:
     sender: Sender | None = None
     children: Mapping[str, TaskSnapshot] | None = None
     """Its sub-tasks as the store has them; by default as the task has heard of them."""
+
+    @property
+    def unresolved(self) -> tuple[str, ...]:
+        """Ids of its sub-tasks that are open in the store: news of their end may still be on its way to the task."""
+        known = self.children or {}
+        return tuple(
+            task_id
+            for task_id in self.snapshot.unresolved
+            if task_id not in known or not known[task_id].state.is_terminal
+        )
 
     def facts(self, operation: str, attempt: int = 1) -> dict[str, Any]:
         """The fields that every context has; a new correlation id each time."""
@@ -71,6 +81,15 @@ class Subject:
         return tuple(rows)
 
 
+def read_subject(reading: Reading, task_id: str, sender: Sender | None = None) -> Subject | None:
+    """Read the subject of a stored task, its sub-tasks as they are."""
+    record = reading.task(task_id)
+    if record is None:
+        return None
+    children = [child.task_id for child in record.snapshot.children]
+    return replace(subject_of(record, sender), children=reading.snapshots(children) if children else {})
+
+
 def subject_of(record: TaskRecord, sender: Sender | None = None) -> Subject:
-    """Make the subject of a stored task."""
+    """Make the subject of a stored task, its sub-tasks as it has heard of them."""
     return Subject(record.snapshot, TaskText.model_validate_json(record.text), sender)

@@ -136,7 +136,7 @@ def _activities(
     chain = CommandChain(committer, registry, hooks, settings, health.snapshot)
     commits = CommitActivities(committer)
     return [
-        TakeActivity(store, Settling(committer), hooks, chain, completion).take,
+        TakeActivity(Settling(committer), hooks, chain, completion).take,
         commits.commit,
         commits.load,
         StepActivity(settings, store, bus, gate, asking, tools).step,

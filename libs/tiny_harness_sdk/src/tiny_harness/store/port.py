@@ -8,21 +8,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.events import Event, EventKind
 from tiny_harness.hooks import Verdict
 from tiny_harness.states import TaskState
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """An event that a commit wants to write; its payload is made once its number and time are known."""
+    """An event that a commit wants to write; its payload is made once it is known what the commit finds."""
 
     kind: EventKind
-    render: Callable[[int, datetime], str]
-    """Makes the StreamResponse JSON from (seq, time of the commit)."""
+    render: Callable[[int, datetime, str], str]
+    """Makes the StreamResponse JSON from (seq, time of the commit, the task's words after it as JSON)."""
     digest: str | None = None
     """Of an input: SHA-256 of its parts."""
 
@@ -162,6 +164,20 @@ class CallRow:
     """What came of it, once that is known."""
 
 
+class Reading(Protocol):
+    """Reads that are asked for together, in a thread: all of them see the same moment. See `Store` for each."""
+
+    def task(self, task_id: str) -> TaskRecord | None: ...
+
+    def written(self, task_id: str, cause: str) -> Written | None: ...
+
+    def words(self, task_id: str, limit: int, before: int | None = None) -> Sequence[Event]: ...
+
+    def snapshots(self, task_ids: Sequence[str]) -> dict[str, TaskSnapshot]: ...
+
+    def list_tasks(self, query: TaskQuery) -> TaskPage: ...
+
+
 class Store(Protocol):
     """A place where tasks live. Opened by whoever built it, closed by the same.
 
@@ -174,6 +190,10 @@ class Store(Protocol):
         Cause known, task ended, or store ahead of `commit.head`: nothing is written. Store behind `commit.head`: a
         `lost` event takes the numbers in between.
         """
+        ...
+
+    async def read(self, look: Callable[[Reading], T]) -> T:
+        """Read several things as of one moment: `look` runs in a thread, and only reads; what it raises comes out."""
         ...
 
     async def task(self, task_id: str) -> TaskRecord | None:

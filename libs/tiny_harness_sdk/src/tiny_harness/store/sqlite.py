@@ -32,12 +32,14 @@ from tiny_harness.store.port import (
     Committed,
     EngineReport,
     KeptVerdict,
+    Reading,
     StepRow,
     TaskPage,
     TaskQuery,
     TaskRecord,
     Written,
 )
+from tiny_harness.store.reading import SqlReading
 
 T = TypeVar("T")
 
@@ -58,6 +60,12 @@ class SqliteStore:
 
     async def commit(self, commit: Commit) -> Committed:
         return await self._write(tx.commit, commit)
+
+    async def read(self, look: Callable[[Reading], T]) -> T:
+        def work(connection: Connection) -> T:
+            return look(SqlReading(connection))
+
+        return await self._read(work)
 
     async def task(self, task_id: str) -> TaskRecord | None:
         return await self._read(tx.find_task, task_id)

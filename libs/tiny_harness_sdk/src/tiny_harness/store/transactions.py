@@ -41,9 +41,9 @@ def commit(connection: Connection, commit: Commit) -> Committed:
             return Committed(current, None, ())
     now: int = row.now if row else connection.execute(sql.NOW).scalar_one()
     found_head = current.head if current else 0
-    written = _number(commit, found_head, now)
-    snapshot = commit.snapshot.model_copy(update={"head": written[-1]["seq"] if written else found_head})
     text = commit.text or (row.text if row else "{}")
+    written = _number(commit, found_head, now, text)
+    snapshot = commit.snapshot.model_copy(update={"head": written[-1]["seq"] if written else found_head})
     _write_task(connection, snapshot, text, now, is_new=row is None)
     _write_participants(connection, snapshot, current, now)
     connection.execute(sql.INSERT_EVENT, written)
@@ -54,30 +54,27 @@ def commit(connection: Connection, commit: Commit) -> Committed:
     )
 
 
-def _number(commit: Commit, found_head: int, now: int) -> list[dict[str, Any]]:
+def _number(commit: Commit, found_head: int, now: int, text: str) -> list[dict[str, Any]]:
     """Give the new events their numbers; numbers that a failover took back become one `lost` event."""
-    at = from_millis(now)
     head = commit.head
     rows: list[dict[str, Any]] = []
     if found_head < head:
-        lost = NewEvent("lost", lambda _seq, _at: f'{{"lost":{{"from":{found_head + 1},"to":{head}}}}}')
-        rows.append(_event_row(commit, f"lost:{head + 1}", 0, lost, head + 1, at, now))
+        lost = NewEvent("lost", lambda _seq, _at, _words: f'{{"lost":{{"from":{found_head + 1},"to":{head}}}}}')
+        rows.append(_event_row(commit.task_id, f"lost:{head + 1}", 0, lost, head + 1, now, text))
         head += 1
     for part, event in enumerate(commit.events):
-        rows.append(_event_row(commit, commit.cause, part, event, head + 1 + part, at, now))
+        rows.append(_event_row(commit.task_id, commit.cause, part, event, head + 1 + part, now, text))
     return rows
 
 
-def _event_row(
-    commit: Commit, cause: str, part: int, event: NewEvent, seq: int, at: datetime, now: int
-) -> dict[str, Any]:
+def _event_row(task_id: str, cause: str, part: int, event: NewEvent, seq: int, now: int, text: str) -> dict[str, Any]:
     return {
-        "task_id": commit.task_id,
+        "task_id": task_id,
         "seq": seq,
         "cause": cause,
         "part": part,
         "kind": event.kind,
-        "payload": event.render(seq, at),
+        "payload": event.render(seq, from_millis(now), text),
         "digest": event.digest,
         "at": now,
     }

@@ -53,12 +53,10 @@ class Committer:
         await self._record(request)
         for child in decision.children:
             await self.start_child(child)
-        text = await self._text(request)
         events = [
-            NewEvent(draft.kind, await self._renderer(request, draft, text), decision.digest if part == 0 else None)
+            NewEvent(draft.kind, await self._renderer(request, draft), decision.digest if part == 0 else None)
             for part, draft in enumerate(decision.drafts)
         ]
-        is_told = request.new_task is not None or decision.patch is not None
         done = await self.store.commit(
             Commit(
                 task_id=request.task_id,
@@ -66,7 +64,7 @@ class Committer:
                 head=request.head,
                 events=events,
                 snapshot=decision.snapshot,
-                text=text.model_dump_json(exclude_none=True) if is_told else "",
+                text=await self._text(request),
                 verdicts=decision.verdicts,
             )
         )
@@ -118,9 +116,9 @@ class Committer:
                 task_id=child.task_id,
                 cause=f"parent:{child.parent}",
                 head=0,
-                events=[NewEvent("task", lambda seq, at: render(draft, child, text, None, seq, at))],
+                events=[NewEvent("task", lambda seq, at, _words: render(draft, child, text, None, seq, at))],
                 snapshot=child,
-                text=text.model_dump_json(exclude_none=True),
+                text=_dump(text),
             )
         )
         await self._tell(done.events, Decision(snapshot=child), done.snapshot)
@@ -174,20 +172,23 @@ class Committer:
             )
             await self.tell_parent(snapshot)
 
-    async def _text(self, request: CommitRequest) -> TaskText:
+    async def _text(self, request: CommitRequest) -> str:
+        """The task's words afterwards, as JSON; empty if they stay as they are."""
         decision = request.decision
         if request.new_task is not None:
-            return first_text(decision.patch, _first_words(decision))
-        if decision.patch is None and not any(draft.tells_task for draft in decision.drafts):
-            return TaskText()
+            return _dump(first_text(decision.patch, _first_words(decision)))
+        if decision.patch is None:
+            return ""
         record = await self.store.task(request.task_id)
         before = TaskText.model_validate_json(record.text) if record else TaskText()
-        return apply_patch(before, decision.patch)
+        return _dump(apply_patch(before, decision.patch))
 
-    async def _renderer(self, request: CommitRequest, draft: Draft, text: TaskText) -> Callable[[int, datetime], str]:
+    async def _renderer(self, request: CommitRequest, draft: Draft) -> Callable[[int, datetime, str], str]:
         snapshot = request.decision.snapshot
         message = await self._agent_message(request, draft, snapshot)
-        return lambda seq, at: render(draft, snapshot, text, message, seq, at)
+        return lambda seq, at, words: render(
+            draft, snapshot, TaskText.model_validate_json(words) if draft.tells_task else TaskText(), message, seq, at
+        )
 
     async def _agent_message(self, request: CommitRequest, draft: Draft, snapshot: TaskSnapshot) -> Json | None:
         if draft.words is not None:
@@ -207,6 +208,10 @@ def _first_words(decision: Decision) -> str:
     if received is None or decision.drafts[0].received_as == "command":
         return ""
     return read_message(json.loads(received)).text
+
+
+def _dump(text: TaskText) -> str:
+    return text.model_dump_json(exclude_none=True)
 
 
 def _moves(decision: Decision) -> bool:

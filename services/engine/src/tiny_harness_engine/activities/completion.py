@@ -8,7 +8,7 @@ from tiny_harness.hooks.contexts import CompletionContext, CompletionDecision
 from tiny_harness.store import Store
 from tiny_harness_engine.calls import JUDGE, Judgement, JudgeRequest
 from tiny_harness_engine.failures import to_failure
-from tiny_harness_engine.subject import Subject, subject_of
+from tiny_harness_engine.subject import Subject, read_subject
 
 
 class Completion:
@@ -27,10 +27,10 @@ class Completion:
     async def judge_elsewhere(self, request: JudgeRequest) -> Judgement:
         """Judge a completion in an activity of its own, since hooks in other processes are asked."""
         try:
-            record = await self._store.task(request.task_id)
-            if record is None:
+            subject = await self._store.read(lambda reading: read_subject(reading, request.task_id, request.sender))
+            if subject is None:
                 raise TaskNotFound(request.task_id)
-            return await self.judge(subject_of(record, request.sender), request.reason)
+            return await self.judge(subject, request.reason)
         except Unavailable:
             raise
         except Exception as error:
@@ -39,7 +39,7 @@ class Completion:
 
     async def judge(self, subject: Subject, reason: str | None) -> Judgement:
         """Ask the chain. An open sub-task says no, unless a hook says otherwise."""
-        unresolved = await self._unresolved(subject)
+        unresolved = subject.unresolved
         sender = subject.sender.id if subject.sender else ""
         context = CompletionContext(
             **subject.facts("task.complete"), requested_by=sender, reason=reason, unresolved=unresolved
@@ -54,12 +54,6 @@ class Completion:
             why = decision.reason if decision else None
             return Judgement(refusal=why or "it may not be completed", unresolved=unresolved, verdicts=outcome.verdicts)
         return Judgement(verdicts=outcome.verdicts)
-
-    async def _unresolved(self, subject: Subject) -> tuple[str, ...]:
-        """The sub-tasks that are open in the store: news of their end may still be on its way to the task."""
-        ids = subject.snapshot.unresolved
-        now = await self._store.snapshots(ids) if ids else {}
-        return tuple(task_id for task_id in ids if task_id not in now or not now[task_id].state.is_terminal)
 
 
 async def _decide(context: CompletionContext) -> CompletionDecision:

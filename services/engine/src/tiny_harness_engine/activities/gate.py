@@ -25,16 +25,20 @@ class Gate:
 
     async def rejection(self, subject: Subject) -> str | None:
         """Say why the task may not start; `None` if it may."""
+        return (await self.admission(subject)).refusal
+
+    async def admission(self, subject: Subject) -> GateRecord:
+        """Say whether the task may start."""
         if not self._hooks.has_remote("task.created"):
-            return None
+            return GateRecord()
         task_id = subject.snapshot.task_id
         known = await self._store.step(task_id, NO_TURN, 0)
         if known is None:
             context = TaskCreatedContext(**subject.facts("task.created"), text=subject.text.goal or "")
             outcome = await self._hooks.run(context, where="elsewhere")
-            record = GateRecord(refusal=_refusal(outcome))
+            record = GateRecord(refusal=_refusal(outcome), verdicts=outcome.verdicts)
             known = await self._store.save_step(task_id, NO_TURN, 0, record.model_dump_json())
-        return GateRecord.model_validate_json(known).refusal
+        return GateRecord.model_validate_json(known)
 
     async def messages(
         self, subject: Subject, conversation: Conversation, senders: Mapping[str, Sender | None]

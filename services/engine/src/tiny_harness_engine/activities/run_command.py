@@ -16,7 +16,7 @@ from tiny_harness_engine.calls import RUN_COMMAND, CommandAnswer, CommandRequest
 from tiny_harness_engine.core.commands import CommandDone
 from tiny_harness_engine.failures import to_failure
 from tiny_harness_engine.records import NO_TURN, ClaimRecord
-from tiny_harness_engine.subject import subject_of
+from tiny_harness_engine.subject import read_subject
 
 
 class RunCommandActivity:
@@ -40,17 +40,16 @@ class RunCommandActivity:
                 raise to_failure(HarnessError()) from error
 
     async def _run(self, request: CommandRequest) -> CommandAnswer:
-        record = await self._store.task(request.task_id)
-        if record is None:
+        subject = await self._store.read(lambda reading: read_subject(reading, request.task_id, request.command.sender))
+        if subject is None:
             raise TaskNotFound(request.task_id)
-        subject = subject_of(record, request.command.sender)
-        rejected = await self._gate.rejection(subject)
-        if rejected is not None:
-            return CommandAnswer(rejected=rejected)
+        admission = await self._gate.admission(subject)
+        if admission.refusal is not None:
+            return CommandAnswer(rejected=admission.refusal, verdicts=admission.verdicts)
         message = await self._message(request)
         call = read_message(message).command
         if call is None or not self._chain.knows(call):
-            name = call.name if call else ""
+            name = request.command.command
             return CommandAnswer(done=CommandDone(name=name, outcome="failed", reply=f"/{name} is gone from here"))
         if not await self._claim(request):
             reply = f"/{call.name} was cut off while it ran: whether it did anything is unknown"

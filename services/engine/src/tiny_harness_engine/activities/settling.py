@@ -2,21 +2,32 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from tiny_harness.contracts import Receipt, TaskSnapshot
-from tiny_harness.errors import InvalidInput, TaskEnded, TaskNotFound, Unavailable
+from tiny_harness.errors import AlreadyAnswered, InvalidInput, TaskEnded, TaskNotFound, Unavailable
 from tiny_harness.hooks import Verdict
+from tiny_harness.store import Reading, Written
 from tiny_harness_engine.activities.committer import Committer
 from tiny_harness_engine.calls import CommitAnswer, CommitRequest, TakeAnswer
 from tiny_harness_engine.core import lifecycle
 from tiny_harness_engine.core.drafts import Decision
 from tiny_harness_engine.core.incoming import Incoming
+from tiny_harness_engine.subject import Subject, read_subject
 
 COMMIT_PATIENCE_S: Final = 2.0
 """How long one commit may take: the task's other messages wait meanwhile."""
 
 Decide = Callable[[TaskSnapshot | None], Decision]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the store has of a message and of its task, as of one moment."""
+
+    subject: Subject | None
+    written: Written | None
 
 
 class Settling:
@@ -30,7 +41,13 @@ class Settling:
     ) -> TakeAnswer:
         """Decide and commit until the message's cause is in the store, or there is nothing to write."""
         while True:
-            decision = _decide(decide, state)
+            try:
+                decision = _decide(decide, state)
+            except AlreadyAnswered:
+                told = await self.repeat(incoming, await self.look(incoming))
+                if told is None:
+                    raise
+                return told  # it is the answer that closed the question
             if not decision.drafts and state is not None and not state.state.is_terminal:
                 return TakeAnswer(snapshot=state, receipt=Receipt(seq=state.head, received_as=decision.received_as))
             kept = decision.model_copy(update={"verdicts": (*verdicts, *decision.verdicts)})
@@ -41,12 +58,20 @@ class Settling:
             if state is not None and state.state.is_terminal:
                 raise TaskEnded(state.task_id, state.state.word)
 
-    async def repeat(self, incoming: Incoming) -> TakeAnswer | None:
-        """Find the receipt of a message that is in the store already: no hook or body sees it twice."""
-        written = await self._committer.store.written(incoming.task_id, incoming.cause)
+    async def look(self, incoming: Incoming) -> Known:
+        """Look a message and its task up."""
+
+        def read(reading: Reading) -> Known:
+            subject = read_subject(reading, incoming.task_id, incoming.delivery.sender)
+            return Known(subject, reading.written(incoming.task_id, incoming.cause))
+
+        return await self._committer.store.read(read)
+
+    async def repeat(self, incoming: Incoming, known: Known) -> TakeAnswer | None:
+        """Answer a message that is in the store already: no hook or body sees it twice."""
+        written, state = known.written, known.subject.snapshot if known.subject else None
         if written is None:
             return None
-        state = await self.load(incoming.task_id)
         if state is not None:
             await self._committer.tell_parent(state)  # whoever wrote it may have died before
         answer = CommitAnswer(snapshot=state, seq=written.seq, digest=written.digest)

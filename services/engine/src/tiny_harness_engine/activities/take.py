@@ -3,7 +3,7 @@
 What is to be scheduled next is in its answer, so a replay never depends on which plugins an engine has (DESIGN: hooks).
 """
 
-import asyncio
+from dataclasses import replace
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -23,25 +23,22 @@ from tiny_harness.ext.task import TaskText
 from tiny_harness.hooks import Hooks, Verdict
 from tiny_harness.hooks.contexts import RequestContext, TaskCreatedContext
 from tiny_harness.intake import CommandCall, authorise
-from tiny_harness.store import Store
 from tiny_harness_engine.activities.command_chain import CommandChain
 from tiny_harness_engine.activities.completion import Completion
 from tiny_harness_engine.activities.settling import Settling
 from tiny_harness_engine.calls import TAKE, Judgement, TakeAnswer, TakeRequest
 from tiny_harness_engine.core import commands
+from tiny_harness_engine.core.drafts import Decision
 from tiny_harness_engine.core.incoming import Incoming, read_delivery
 from tiny_harness_engine.core.naming import first_text
 from tiny_harness_engine.failures import to_failure
-from tiny_harness_engine.subject import Subject, subject_of
+from tiny_harness_engine.subject import Subject
 
 
 class TakeActivity:
     """`take`, bound to its neighbours."""
 
-    def __init__(
-        self, store: Store, settling: Settling, hooks: Hooks, chain: CommandChain, completion: Completion
-    ) -> None:
-        self._store = store
+    def __init__(self, settling: Settling, hooks: Hooks, chain: CommandChain, completion: Completion) -> None:
         self._settling = settling
         self._hooks = hooks
         self._chain = chain
@@ -84,12 +81,11 @@ class TakeActivity:
         has_words = incoming.intake.kind == "message"
         if not (has_words and self._hooks.at("request.received")) and not self._hooks.at("task.created"):
             return await self._settling.settle(incoming, state, incoming.record)
-        repeat = await self._repeat_or_open(incoming, state)
-        if repeat is not None:
-            return repeat
-        verdicts = await self._let_start(incoming, state)
+        subject = await self._meet(incoming, state)
+        if isinstance(subject, TakeAnswer):
+            return subject
+        verdicts = await self._let_start(subject, incoming, state)
         if has_words:
-            subject = await self._subject(incoming, state)
             context = RequestContext(
                 **subject.facts("request.received"),
                 message_id=incoming.intake.message_id,
@@ -103,37 +99,32 @@ class TakeActivity:
 
     async def _take_command(self, incoming: Incoming, state: TaskSnapshot | None, call: CommandCall) -> TakeAnswer:
         """A command runs here and now, or is recorded and runs in an activity of its own."""
-        repeat, subject = await asyncio.gather(self._repeat_or_open(incoming, state), self._subject(incoming, state))
-        if repeat is not None:
-            return repeat
-        verdicts = await self._let_start(incoming, state)
+        subject = await self._meet(incoming, state)
+        if isinstance(subject, TakeAnswer):
+            return subject
+        verdicts = await self._let_start(subject, incoming, state)
         message_id, sender = incoming.intake.message_id, incoming.delivery.sender
-        if not self._chain.is_instant(call):
-            return await self._settling.settle(
-                incoming,
-                state,
-                lambda now: commands.queue(incoming.record(now, is_command=True), message_id, sender),
-                verdicts,
-            )
-        done = await self._chain.run(subject, call, message_id)
-        return await self._settling.settle(
-            incoming,
-            state,
-            lambda now: commands.answer(incoming.record(now, is_command=True), message_id, done),
-            verdicts,
-        )
+        done = await self._chain.run(subject, call, message_id) if self._chain.is_instant(call) else None
+
+        def decide(now: TaskSnapshot | None) -> Decision:
+            recorded = incoming.record(now, is_command=True)
+            if done is None:
+                return commands.queue(recorded, call.name, message_id, sender)
+            return commands.answer(recorded, message_id, done)
+
+        return await self._settling.settle(incoming, state, decide, verdicts)
 
     async def _take_completion(
         self, incoming: Incoming, state: TaskSnapshot, judgement: Judgement | None
     ) -> TakeAnswer:
         """Complete a task if its chain lets it. A refused one cuts a running turn all the same, and parks."""
-        repeat = await self._repeat_or_open(incoming, state)
-        if repeat is not None:
-            return repeat
+        subject = await self._meet(incoming, state)
+        if isinstance(subject, TakeAnswer):
+            return subject
         if judgement is None and self._completion.waits_elsewhere:
             return TakeAnswer(snapshot=await self._settling.cut(incoming, state), must_judge=True)
         if judgement is None:
-            judgement = await self._completion.judge(await self._subject(incoming, state), incoming.intake.reason)
+            judgement = await self._completion.judge(subject, incoming.intake.reason)
         if judgement.refusal is None:
             return await self._settling.settle(incoming, state, incoming.record, judgement.verdicts)
         error: HarnessError = RefusedByPolicy(judgement.refusal)
@@ -141,33 +132,36 @@ class TakeActivity:
             error = UnresolvedSubTasks(state.task_id, judgement.unresolved)
         return TakeAnswer(snapshot=await self._settling.cut(incoming, state), refusal=pack(error))
 
-    async def _repeat_or_open(self, incoming: Incoming, state: TaskSnapshot | None) -> TakeAnswer | None:
-        """Answer a message that is in the store already; else its task must be open before anybody else sees it."""
-        repeat = await self._settling.repeat(incoming)
-        if repeat is None and state is not None and state.state.is_terminal:
-            raise TaskEnded(state.task_id, state.state.word)
-        return repeat
+    async def _meet(self, incoming: Incoming, state: TaskSnapshot | None) -> Subject | TakeAnswer:
+        """The task as hooks are to see it, as it is or as the message would start it; or a repeat's answer.
 
-    async def _let_start(self, incoming: Incoming, state: TaskSnapshot | None) -> tuple[Verdict, ...]:
-        """Ask the hooks in this process whether a new task may start."""
-        if state is not None or not self._hooks.at("task.created"):
-            return ()
-        subject = await self._subject(incoming, state)
-        context = TaskCreatedContext(**subject.facts("task.created"), text=incoming.intake.text)
-        outcome = await self._hooks.run(context, where="here")
-        _refuse(outcome.refusal, outcome.failure)
-        return outcome.verdicts
-
-    async def _subject(self, incoming: Incoming, state: TaskSnapshot | None) -> Subject:
-        """The task as hooks see it: as it is, or as the message would start it."""
+        Raises:
+            TaskEnded: It has ended, and the message is no repeat.
+        """
+        known = await self._settling.look(incoming)
+        repeat = await self._settling.repeat(incoming, known)
+        if repeat is not None:
+            return repeat
         sender = incoming.delivery.sender
         if state is None:
             opened = incoming.record(None, is_command=True).snapshot
             return Subject(opened, first_text(incoming.intake.patch, ""), sender)
-        record = await self._store.task(state.task_id)
-        subject = subject_of(record, sender) if record else Subject(state, TaskText(), sender)
-        children = await self._store.snapshots([child.task_id for child in state.children]) if state.children else {}
-        return Subject(state, subject.text, sender, children)
+        if state.state.is_terminal:
+            raise TaskEnded(state.task_id, state.state.word)
+        if known.subject is None:
+            return Subject(state, TaskText(), sender)
+        # Temporal may have forgotten our last commit: limits are those of what the store has.
+        is_behind = known.subject.snapshot.head > state.head
+        return known.subject if is_behind else replace(known.subject, snapshot=state)
+
+    async def _let_start(self, subject: Subject, incoming: Incoming, state: TaskSnapshot | None) -> tuple[Verdict, ...]:
+        """Ask the hooks in this process whether a new task may start."""
+        if state is not None or not self._hooks.at("task.created"):
+            return ()
+        context = TaskCreatedContext(**subject.facts("task.created"), text=incoming.intake.text)
+        outcome = await self._hooks.run(context, where="here")
+        _refuse(outcome.refusal, outcome.failure)
+        return outcome.verdicts
 
 
 def _refuse(refusal: str | None, failure: HarnessError | None) -> None:

@@ -44,7 +44,7 @@ def answer(recorded: Decision, message_id: str, done: CommandDone) -> Decision:
     return recorded.model_copy(update={"snapshot": after, "drafts": drafts, "verdicts": done.verdicts})
 
 
-def queue(recorded: Decision, message_id: str, sender: Sender) -> Decision:
+def queue(recorded: Decision, name: str, message_id: str, sender: Sender) -> Decision:
     """Record a command whose body runs later, in an activity of its own.
 
     Raises:
@@ -53,7 +53,7 @@ def queue(recorded: Decision, message_id: str, sender: Sender) -> Decision:
     waiting = recorded.snapshot.commands
     if len(waiting) >= MAX_COMMANDS:
         raise QueueFull(MAX_COMMANDS)
-    command = Input(seq=recorded.snapshot.head + 1, message_id=message_id, sender=sender)
+    command = Input(seq=recorded.snapshot.head + 1, message_id=message_id, sender=sender, command=name)
     after = recorded.snapshot.model_copy(update={"commands": (*waiting, command)})
     return recorded.model_copy(update={"snapshot": after})
 

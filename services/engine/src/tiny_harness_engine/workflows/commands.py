@@ -63,7 +63,7 @@ class CommandQueue:
             except ActivityError as error:
                 # Its worker may have gone: the next attempt finds out whether the body was called.
                 workflow.logger.warning("command %s was stopped: %s", command.seq, error.cause)
-        return CommandAnswer(done=CommandDone(name="", outcome="failed", reply=str(HarnessError())))
+        return CommandAnswer(done=CommandDone(name=command.command, outcome="failed", reply=str(HarnessError())))
 
     async def _end(self, command: Input, answer: CommandAnswer) -> None:
         def decide(state: TaskSnapshot | None) -> Decision | None:
