@@ -10,6 +10,12 @@ ROOT = Path(__file__).parents[2]
 WANTED = (
     "tiny_harness/py.typed",
     "tiny_harness/tui/app.tcss",
+    "tiny_harness/demo/plugin/plugin.json",
+    "tiny_harness/demo/plugin/mcp.json",
+    "tiny_harness/demo/plugin/skills/refunds/SKILL.md",
+    "tiny_harness/demo/plugin/io.github.madarauchiha-314.tiny-harness/hooks.json",
+    "tiny_harness/demo/plugin/io.github.madarauchiha-314.tiny-harness/hooks.py",
+    "tiny_harness/demo/plugin/io.github.madarauchiha-314.tiny-harness/systemprompt.md",
     "tiny_harness/store/migrations/env.py",
     "tiny_harness/store/migrations/versions/0001_first.py",
     "tiny_harness_gateway/py.typed",

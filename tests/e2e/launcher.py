@@ -107,28 +107,38 @@ def open_worker(
     return open_real_worker(settings, store=gated, bus=bus, temporal=temporal, provider=provider, **engine)
 
 
-async def main(home: Path) -> None:
-    """Host a harness until killed or told to stop."""
-    settings = Settings.model_validate(
+async def host(home: Path, settings: Settings, worker: str) -> None:
+    """Host a harness until killed or told to stop.
+
+    Args:
+        home: Its home.
+        settings: How.
+        worker: What opens its engine, `module:function`.
+    """
+    loop, this = asyncio.get_running_loop(), asyncio.current_task()
+    assert this is not None
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, this.cancel)
+    async with running_harness(settings, home=home, services={**SERVICES, "worker": worker}) as harness:
+        print(f"ready {harness.address.socket}", flush=True)
+        await asyncio.Event().wait()
+
+
+def settings_for(home: Path) -> Settings:
+    """Configure a harness that keeps everything in a home."""
+    return Settings.model_validate(
         {
             "store": {"sqlite_path": home / "store.db"},
             "server": {"participant": "ann", "rate_limit_per_minute": 100_000},
             "model": {"provider": "scripted"},
         }
     )
-    services = {**SERVICES, "worker": "tests.e2e.launcher:open_worker"}
-    loop, this = asyncio.get_running_loop(), asyncio.current_task()
-    assert this is not None
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, this.cancel)
-    async with running_harness(settings, home=home, services=services) as harness:
-        print(f"ready {harness.address.socket}", flush=True)
-        await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
     Path(sys.argv[1]).mkdir(exist_ok=True)
     try:
-        asyncio.run(main(Path(sys.argv[1])))
+        home = Path(sys.argv[1])
+        asyncio.run(host(home, settings_for(home), "tests.e2e.launcher:open_worker"))
     finally:
         os._exit(0)

@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import sys
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,13 @@ ROOT = Path(__file__).parents[2]
 class HarnessProcess:
     """One life of a harness over a home that outlives it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, client: httpx.AsyncClient, ready_s: float) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, client: httpx.AsyncClient, ready_s: float, socket: Path
+    ) -> None:
         self._process = process
         self._client = client
         self.ready_s = ready_s
+        self.socket = socket
 
     async def crossing(self) -> str:
         """Wait for the next crossing; it is held there."""
@@ -68,14 +71,16 @@ class HarnessProcess:
 
 
 @asynccontextmanager
-async def running(home: Path, *, free: bool = True) -> AsyncGenerator[HarnessProcess]:
+async def running(
+    home: Path, *, free: bool = True, launcher: str = "tests.e2e.launcher"
+) -> AsyncGenerator[HarnessProcess]:
     """Start a harness over a home; kill it at the end of the block if it still lives."""
     started = time.monotonic()
     with (home.parent / "stderr.log").open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "tests.e2e.launcher",
+            launcher,
             str(home),
             *(["--free"] if free else []),
             cwd=ROOT,
@@ -90,7 +95,7 @@ async def running(home: Path, *, free: bool = True) -> AsyncGenerator[HarnessPro
         assert line[:1] == ["ready"], (home.parent / "stderr.log").read_text()[-2000:]
         transport = httpx.AsyncHTTPTransport(uds=line[1])
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=30) as client:
-            yield HarnessProcess(process, client, time.monotonic() - started)
+            yield HarnessProcess(process, client, time.monotonic() - started, Path(line[1]))
     finally:
         if process.returncode is None:
             process.kill()
@@ -109,10 +114,25 @@ def children_of(home: Path) -> list[int]:
     return found
 
 
-async def until_gone(home: Path) -> None:
-    """Wait until no Temporal server of a home lives."""
+def relatives_of(home: Path) -> list[int]:
+    """List living processes that a home's path was given to, on the command line or in the environment."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        try:
+            told = (
+                (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes() if entry.name.isdecimal() else b""
+            )
+        except OSError:
+            continue
+        if os.fsencode(home) in told and int(entry.name) != os.getpid():
+            found.append(int(entry.name))
+    return found
+
+
+async def until_gone(home: Path, alive: Callable[[Path], list[int]] = children_of) -> None:
+    """Wait until no Temporal server of a home lives, or none of what `alive` lists."""
     async with asyncio.timeout(PATIENCE_S):
-        for pid in children_of(home):
+        for pid in alive(home):
             try:
                 handle = os.pidfd_open(pid)
             except ProcessLookupError:

@@ -128,21 +128,6 @@ def test_sends_at_once_share_one_harness_and_all_end_well(configured: Shell) -> 
         assert (process.returncode, out.strip()) == (0, f"You said: n{number}"), err
 
 
-def test_the_demo_prints_a_conversation_and_leaves_nothing(shell: Shell) -> None:
-    out = shell.run("demo").stdout
-    assert out.count("[INPUT_REQUIRED, awaiting-next-message]") >= 3
-    assert "[COMPLETED]" in out
-    assert "refused: " in out
-    folder = Path(re.findall(r", in (\S+),", out)[0])
-    assert not folder.exists()
-    assert not shell.config.parent.exists()
-
-
-def test_the_demo_keeps_what_it_is_told_to_keep(shell: Shell) -> None:
-    shell.run("demo", "--keep", str(shell.home / "kept"))
-    assert (shell.home / "kept" / "tiny-harness.db").exists()
-
-
 @pytest.mark.parametrize(
     "words", [["--help"], ["--version"], ["config", "path"], ["doctor"], ["config", "explain", "server.bind"]]
 )

@@ -1,77 +1,92 @@
-"""`tiny-harness demo`: the whole thing with the scripted model; no key, no network."""
+"""`tiny-harness demo`: a case at a support desk, the whole of it with the scripted model; no key, no network."""
 
 import argparse
 import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from tiny_harness.cli.output import show, state_words
 from tiny_harness.cli.start import run_async
 
 if TYPE_CHECKING:
     from tiny_harness.address import Address
-    from tiny_harness.client import HarnessClient
 
 NAME = "demo"
-HELP = "see a durable conversation with a scripted model: no key, no network"
+HELP = "see a durable agent at work, with a scripted model: no key, no network"
 
 PARTICIPANT: Final = "you"
-LINES: Final = ("Hello!", "My name is Ada.", "What is my name?", "/status")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--keep", metavar="DIR", help="keep everything in this folder (default: a temporary one)")
-    parser.add_argument("--plain", action="store_true", help="print the conversation and end, also on a terminal")
+    parser.add_argument("--plain", action="store_true", help="print the story and end, also on a terminal")
 
 
 def run(args: argparse.Namespace) -> int:
     """Show the demo; on a terminal it goes on as a TUI."""
+    from tiny_harness.cli.output import show
+
     stay = not args.plain and sys.stdin.isatty() and sys.stdout.isatty()
     with _folder(args.keep) as folder:
         show(f"tiny-harness demo: a scripted model, in {folder}{'' if args.keep else ', removed at the end'}\n")
         return run_async(_run(folder, stay=stay), stopped=0)
 
 
+def demo_settings(folder: Path) -> dict[str, Any]:
+    """Give the demo's configuration, as a document.
+
+    Args:
+        folder: Where everything is kept.
+    """
+    from tiny_harness.demo import PLUGIN
+
+    return {
+        "plugins": [PLUGIN],
+        "model": {"provider": "scripted"},
+        "store": {"sqlite_path": folder / "tiny-harness.db"},
+        "server": {"participant": PARTICIPANT},
+        "o11y": {"log_file": folder / "tiny-harness.log"},
+    }
+
+
 async def _run(folder: Path, *, stay: bool) -> int:
     async with _hosted(folder) as address:
+        from tiny_harness.cli.story import Story
         from tiny_harness.client import connect
 
         async with connect(address, PARTICIPANT) as client:
-            task_id = await _talk(client)
+            story = Story(client)
+            task = await story.tell()
             if not stay:
-                await _end(client, task_id)
-                return 0
-        from tiny_harness.tui.app import run_tui
+                await story.end()
+                _show_ledger(folder)
+        if stay:
+            from tiny_harness.tui.app import run_tui
 
-        await run_tui(address, PARTICIPANT, task_id)
+            await run_tui(address, PARTICIPANT, task.task_id)
+    _show_way_on()
     return 0
 
 
-async def _talk(client: "HarnessClient") -> str:
-    task_id: str | None = None
-    for line in LINES:
-        show(f"you    {line}")
-        result = await client.send(line, task_id=task_id)
-        task_id = result.task.task_id
-        show("agent  " + result.reply.strip().replace("\n", "\n       "))
-        show(f"       [{state_words(result.task)}]\n")
-    return task_id or ""
+def _show_ledger(folder: Path) -> None:
+    from tiny_harness.cli.output import show
+    from tiny_harness.demo import ledger
+
+    lines = ledger(folder).read_text().splitlines()
+    show(f"The shop's ledger has {len(lines)} refund{'' if len(lines) == 1 else 's'}: {', '.join(lines)}\n")
 
 
-async def _end(client: "HarnessClient", task_id: str) -> None:
-    from tiny_harness.errors import TaskEnded
+def _show_way_on() -> None:
+    from tiny_harness.cli.output import show
+    from tiny_harness.demo import PLUGIN
 
-    done = await client.complete(task_id)
-    show(f"you    (complete)\n       [{state_words(done)}]\n")
-    show("you    One more thing ...")
-    try:
-        await client.send("One more thing ...", task_id=task_id)
-    except TaskEnded as refusal:
-        show(f"       refused: {refusal}\n")
-    show("Your own: set OPENAI_API_KEY, or `base_url` under [openai], and run `tiny-harness`.")
+    show(
+        "The same with a real model: put this above all sections of your configuration file"
+        f' (`tiny-harness config path`),\n\n    plugins = ["{PLUGIN}"]\n\n'
+        "set OPENAI_API_KEY, or `base_url` under [openai], and run `tiny-harness`."
+    )
 
 
 @asynccontextmanager
@@ -80,14 +95,7 @@ async def _hosted(folder: Path) -> AsyncGenerator["Address"]:
     from tiny_harness.logs import configure_logs
     from tiny_harness.settings import Settings
 
-    settings = Settings.model_validate(
-        {
-            "model": {"provider": "scripted"},
-            "store": {"sqlite_path": folder / "tiny-harness.db"},
-            "server": {"participant": PARTICIPANT},
-            "o11y": {"log_file": folder / "tiny-harness.log"},
-        }
-    )
+    settings = Settings.model_validate(demo_settings(folder))
     configure_logs(settings.o11y, is_service=False)
     async with running_harness(settings, home=folder) as harness:
         yield harness.address

@@ -8,6 +8,7 @@ from tiny_harness_engine.models.port import (
     ModelUsage,
     ToolCall,
     ToolSpec,
+    looks_at_tools,
 )
 from tiny_harness_engine.models.provider import open_provider
 
@@ -19,5 +20,6 @@ __all__ = [
     "ModelUsage",
     "ToolCall",
     "ToolSpec",
+    "looks_at_tools",
     "open_provider",
 ]

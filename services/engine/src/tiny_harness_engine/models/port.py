@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from tiny_harness.settings import Effort
 
@@ -81,6 +81,21 @@ class ModelReply:
     text: str
     tool_calls: Sequence[ToolCall] = ()
     usage: ModelUsage = field(default_factory=ModelUsage)
+
+
+@runtime_checkable
+class KnowsItsTools(Protocol):
+    """A provider that can say whether it looks at the tools that it is offered: if not, none are waited for."""
+
+    @property
+    def looks_at_tools(self) -> bool:
+        """Whether it does."""
+        ...
+
+
+def looks_at_tools(provider: object) -> bool:
+    """Say whether a provider looks at the tools that it is offered; one that does not say does."""
+    return not isinstance(provider, KnowsItsTools) or provider.looks_at_tools
 
 
 class ModelProvider(Protocol):

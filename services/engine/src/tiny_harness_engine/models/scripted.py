@@ -47,6 +47,11 @@ class ScriptedModel:
         self._name = name
         self._model = model
 
+    @property
+    def looks_at_tools(self) -> bool:
+        """Whether a rule depends on what is offered."""
+        return any(rule.when.offers is not None for rule in self._script.rules)
+
     async def reply(self, request: ModelRequest, on_text: Callable[[str], None]) -> ModelReply:
         """Answer a request as the script says."""
         rule, facts = self._choose(request)
