@@ -39,6 +39,9 @@ class FakeEngine:
         self._gate = asyncio.Event()
         self._gate.set()
         self._finish_commands = asyncio.Event()
+        self.tells = asyncio.Event()
+        """Cleared: what is in the store is in, but no receipt is given."""
+        self.tells.set()
         self._commits = Committer(store, bus, cast(Runs, None))  # Temporal is for tasks that have a parent
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._group: asyncio.TaskGroup | None = None
@@ -50,6 +53,7 @@ class FakeEngine:
             yield self
             self.release()
             self.finish_commands()
+            self.tells.set()
 
     @property
     def is_holding(self) -> bool:
@@ -95,7 +99,13 @@ class FakeEngine:
                 assert self._group
                 self._group.create_task(self._run_command(task_id, decision.snapshot.commands[-1]))
         assert answer.seq is not None
-        return Receipt(seq=answer.seq, received_as=decision.received_as, turn=decision.turn)
+        await self.tells.wait()
+        return Receipt(
+            seq=answer.seq,
+            received_as=decision.received_as,
+            turn=decision.turn,
+            is_answered=command == "fast",
+        )
 
     async def cancel(self, task_id: str, cancel: Cancel) -> None:
         del cancel

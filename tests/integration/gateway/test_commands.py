@@ -1,6 +1,7 @@
 """Commands through the gateway: a send of one is answered by its reply and by nothing else, on both bindings."""
 
 import asyncio
+import itertools
 import json
 from typing import Any
 
@@ -41,6 +42,32 @@ async def test_a_blocking_send_of_a_command_answers_with_its_reply(ann: Caller, 
     assert (state(found), texts(found)) == ("INPUT_REQUIRED", ["hello", "re: turn 1", "/fast", "/fast done"])
     assert found["metadata"][status.KEY] == {"sub_state": "awaiting-next-message"}
     assert (await gateway.snapshot(task_id)).turn == 1
+
+
+async def test_a_command_is_answered_once_its_reply_is_out_whatever_temporal_tells(
+    ann: Caller, gateway: Gateway
+) -> None:
+    task_id = await ann.start()
+    gateway.engine.tells.clear()
+    async with asyncio.timeout(30):
+        found = (await ann.send("/fast", "c1", task_id)).result["task"]
+        assert texts(found)[-2:] == ["/fast", "/fast done"]
+        events = await ann.read("SendStreamingMessage", {"message": words("/fast", "c2", task_id)})
+    assert [event.seq for event in events] == [5, 6]
+    assert texts(events[0].payload["task"])[-1] == "/fast"
+    assert said(events[1])["replies"] == ["c2"]
+    await gateway.bus.until_watched(task_id, 0)
+
+
+async def test_a_command_that_its_receipt_calls_answered_is_not_waited_for(
+    ann: Caller, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        raise Unavailable("nobody has to follow the task")
+
+    monkeypatch.setattr(gateway.store, "events", fail)
+    found = (await ann.send("/fast", "c1")).result["task"]
+    assert texts(found) == ["/fast", "/fast done"]
 
 
 async def test_a_blocking_send_waits_for_a_command_that_runs_elsewhere(ann: Caller, gateway: Gateway) -> None:
@@ -255,7 +282,7 @@ async def test_a_refusal_of_the_engine_is_told_with_its_data(
 ) -> None:
     task_id = await ann.start()
     gateway.engine.failure = failure
-    for method in ("SendMessage", "SendStreamingMessage"):
-        refused = await ann.call(method, {"message": words("hello", "m2", task_id)})
+    for method, text in itertools.product(("SendMessage", "SendStreamingMessage"), ("hello", "/fast")):
+        refused = await ann.call(method, {"message": words(text, "m2", task_id)})
         assert refused.code in (-32004, 400)
         assert refused.info["metadata"] == metadata

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tiny_harness import access
 from tiny_harness.bus import Frame
-from tiny_harness.contracts import Cancel, Delivery, NewTask, Receipt, Sender
+from tiny_harness.contracts import Cancel, Delivery, NewTask, Receipt, Sender, TaskSnapshot
 from tiny_harness.errors import (
     DiskFull,
     InvalidInput,
@@ -27,10 +27,10 @@ from tiny_harness.ext.task import Lifecycle
 from tiny_harness.ids import new_id
 from tiny_harness.intake import Intake, authorise, fingerprint, message_cause, read_message
 from tiny_harness.settings import Settings
-from tiny_harness.store import Store, TaskQuery, TaskRecord
+from tiny_harness.store import Reading, Store, TaskPage, TaskQuery, TaskRecord
 from tiny_harness_gateway.engine_client import EngineClient
 from tiny_harness_gateway.subscriptions import Subscriptions
-from tiny_harness_gateway.views import SPOKEN, Json, ends_turn_of, is_terminal, task_view
+from tiny_harness_gateway.views import SPOKEN, Json, ends_turn_of, is_reply_to, is_terminal, task_view
 
 MIN_FREE_BYTES: Final = 100_000_000
 MAX_DELIVERY_BYTES: Final = 950_000
@@ -67,11 +67,7 @@ class Conversations:
 
     async def record(self, caller: Sender, task_id: str, act: access.Act = "read the task") -> TaskRecord:
         """Load a task for somebody who may do this to it."""
-        record = await self._store.task(task_id)
-        if record is None:
-            raise TaskNotFound(task_id)
-        access.check(task_id, record.snapshot.participants, caller.id, act)
-        return record
+        return _readable(await self._store.task(task_id), caller, task_id, act)
 
     async def send(self, caller: Sender, message: Json) -> Sent:
         """Take a message to its task, or start one with it."""
@@ -102,20 +98,30 @@ class Conversations:
         except TimeoutError:
             return
 
-    async def view(self, record: TaskRecord, history_length: int, at: int | None = None) -> Json:
-        """Show a task, as it is or as it was at an event."""
-        events = await self._last_events(record.snapshot.task_id, history_length, None if at is None else at + 1)
+    async def view(self, caller: Sender, task_id: str, history_length: int, at: int | None = None) -> Json:
+        """Show a task to somebody who may read it, as it is or as it was at an event."""
+
+        def look(reading: Reading) -> tuple[TaskRecord, list[Event]]:
+            record = _readable(reading.task(task_id), caller, task_id)
+            return record, _last_events(reading, task_id, history_length, None if at is None else at + 1)
+
+        record, events = await self._store.read(look)
         return task_view(record, events, history_length)
 
     async def list_views(self, query: TaskQuery, history_length: int) -> tuple[list[Json], int, TaskRecord | None]:
         """List a participant's tasks: the views, how many there are, and the last record if there are more."""
-        page = await self._store.list_tasks(replace(query, limit=query.limit + 1))
-        shown = page.tasks[: query.limit]
-        views = [await self.view(record, history_length) for record in shown]
-        return views, page.total, shown[-1] if len(page.tasks) > query.limit else None
 
-    async def cancel(self, caller: Sender, task_id: str) -> TaskRecord:
-        """End a task as CANCELED; answers once it is, whatever it was doing."""
+        def look(reading: Reading) -> tuple[TaskPage, list[list[Event]]]:
+            page = reading.list_tasks(replace(query, limit=query.limit + 1))
+            shown = page.tasks[: query.limit]
+            return page, [_last_events(reading, record.snapshot.task_id, history_length) for record in shown]
+
+        page, events = await self._store.read(look)
+        views = [task_view(record, last, history_length) for record, last in zip(page.tasks, events, strict=False)]
+        return views, page.total, page.tasks[query.limit - 1] if len(page.tasks) > query.limit else None
+
+    async def cancel(self, caller: Sender, task_id: str) -> None:
+        """End a task as CANCELED; returns once it is, whatever it was doing."""
         record = await self.record(caller, task_id, "control the task")
         if record.snapshot.state.is_terminal:
             raise TaskNotCancelable(task_id, record.snapshot.state.word)
@@ -129,7 +135,6 @@ class Conversations:
         ended = await self.record(caller, task_id)
         if ended.snapshot.state.word != "CANCELED":
             raise TaskNotCancelable(task_id, ended.snapshot.state.word)
-        return ended
 
     async def _send_to(self, caller: Sender, record: TaskRecord, message: Json, intake: Intake) -> Sent:
         snapshot = record.snapshot
@@ -139,10 +144,28 @@ class Conversations:
         if snapshot.state.is_terminal:
             receipt = await self._repeat(caller, record, intake)
         else:
-            receipt = await self._engine.deliver(
-                snapshot.task_id, _delivery(caller, message, snapshot.task_id, snapshot.context_id)
-            )
+            delivery = _delivery(caller, message, snapshot.task_id, snapshot.context_id)
+            receipt = await self._deliver(snapshot, delivery, intake)
         return Sent(snapshot.task_id, intake.message_id, receipt, intake.kind != "message")
+
+    async def _deliver(self, task: TaskSnapshot, delivery: Delivery, intake: Intake) -> Receipt:
+        """Deliver a message. A command's reply is out some time before Temporal says so: whichever is first counts."""
+        if intake.command is None:
+            return await self._engine.deliver(task.task_id, delivery)
+        told = asyncio.ensure_future(self._engine.deliver(task.task_id, delivery))
+        seen = asyncio.ensure_future(self._answered(task, intake.message_id))
+        try:
+            await asyncio.wait((told, seen), return_when=asyncio.FIRST_COMPLETED)
+            return await (seen if seen.done() and not seen.exception() else told)
+        finally:
+            told.cancel()
+            seen.cancel()
+            await asyncio.gather(told, seen, return_exceptions=True)
+
+    async def _answered(self, task: TaskSnapshot, message_id: str) -> Receipt:
+        """Wait for a command's reply, which stands behind the command in the log."""
+        reply = await self._until(task.task_id, task.head, lambda event: is_reply_to(event, message_id))
+        return Receipt(seq=reply.seq - 1, received_as="command", is_answered=True)
 
     async def _repeat(self, caller: Sender, record: TaskRecord, intake: Intake) -> Receipt:
         """A message to an ended task is refused, but for one that it has already."""
@@ -183,26 +206,35 @@ class Conversations:
         for task_id in task_ids:
             await self.record(caller, task_id)
 
-    async def _last_events(self, task_id: str, message_count: int, before: int | None) -> list[Event]:
-        """Read back until so many messages are found, or the task's start; at least the last event."""
-        found: list[Event] = []
-        missing, size = message_count, max(1, message_count)
-        while True:
-            page = await self._store.words(task_id, size, before)
-            found = [*page, *found]
-            missing -= sum(event.kind in SPOKEN for event in page)
-            if not found:
-                raise TaskNotFound(task_id)  # purged in the meantime
-            if missing <= 0 or not page or page[0].seq == 1:
-                return found
-            before, size = page[0].seq, max(missing, MIN_PAGE)
-
-    async def _until(self, task_id: str, after: int, is_last: Callable[[Event], bool]) -> Event | None:
+    async def _until(self, task_id: str, after: int, is_last: Callable[[Event], bool]) -> Event:
         async with self.follow(task_id, after) as items:
             async for item in items:
                 if isinstance(item, Event) and is_last(item):
                     return item
         raise Unavailable("this gateway is stopping")
+
+
+def _readable(record: TaskRecord | None, caller: Sender, task_id: str, act: access.Act = "read the task") -> TaskRecord:
+    """Let a record pass for somebody who may do this to its task."""
+    if record is None:
+        raise TaskNotFound(task_id)
+    access.check(task_id, record.snapshot.participants, caller.id, act)
+    return record
+
+
+def _last_events(reading: Reading, task_id: str, message_count: int, before: int | None = None) -> list[Event]:
+    """Read back until so many messages are found, or the task's start; at least the last event."""
+    found: list[Event] = []
+    missing, size = message_count, max(1, message_count)
+    while True:
+        page = reading.words(task_id, size, before)
+        found = [*page, *found]
+        missing -= sum(event.kind in SPOKEN for event in page)
+        if not found:
+            raise TaskNotFound(task_id)  # a failover took all that there was up to then
+        if missing <= 0 or not page or page[0].seq == 1:
+            return found
+        before, size = page[0].seq, max(missing, MIN_PAGE)
 
 
 def _understood(message: Json, record: TaskRecord | None, caller: Sender) -> Intake:

@@ -66,12 +66,12 @@ class GatewayHandler(RequestHandler):
             sent = await self._conversations.send(caller, requests.message_json(params))
             if not params.configuration.return_immediately:
                 await self._conversations.wait_for_turn(sent)
-            return await self._task(caller, sent.task_id, shown)
+            return _proto(await self._conversations.view(caller, sent.task_id, shown))
 
     async def on_get_task(self, params: a2a.GetTaskRequest, context: ServerCallContext) -> a2a.Task | None:
         """GetTask (A2A 1.0 §3.1.3)."""
         with translated(params, context) as caller:
-            return await self._task(caller, params.id, requests.history_length(params))
+            return _proto(await self._conversations.view(caller, params.id, requests.history_length(params)))
 
     async def on_list_tasks(self, params: a2a.ListTasksRequest, context: ServerCallContext) -> a2a.ListTasksResponse:
         """ListTasks (A2A 1.0 §3.1.4): the caller's tasks, newest change first, without history unless asked."""
@@ -89,8 +89,8 @@ class GatewayHandler(RequestHandler):
     async def on_cancel_task(self, params: a2a.CancelTaskRequest, context: ServerCallContext) -> a2a.Task | None:
         """CancelTask (A2A 1.0 §3.1.5): answers CANCELED or not cancelable, never WORKING."""
         with translated(params, context) as caller:
-            record = await self._conversations.cancel(caller, params.id)
-            return _proto(await self._conversations.view(record, requests.DEFAULT_HISTORY))
+            await self._conversations.cancel(caller, params.id)
+            return _proto(await self._conversations.view(caller, params.id, requests.DEFAULT_HISTORY))
 
     async def on_message_send_stream(
         self, params: a2a.SendMessageRequest, context: ServerCallContext
@@ -125,10 +125,6 @@ class GatewayHandler(RequestHandler):
     async def on_get_extended_agent_card(self, params: Any, context: ServerCallContext) -> a2a.AgentCard:
         """There is no extended card, and the card says so."""
         raise errors.UnsupportedOperationError(message="this harness has no extended agent card")
-
-    async def _task(self, caller: Sender, task_id: str, history_length: int) -> a2a.Task:
-        record = await self._conversations.record(caller, task_id)
-        return _proto(await self._conversations.view(record, history_length))
 
 
 def _proto(view: Json) -> a2a.Task:

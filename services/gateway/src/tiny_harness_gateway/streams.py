@@ -137,8 +137,7 @@ class Streams:
         self, binding: Binding, caller: Sender, task_id: str, at: int, history_length: int = requests.DEFAULT_HISTORY
     ) -> bytes:
         """Frame the Task as it was at an event, whose number is the cursor to go on from."""
-        record = await self._conversations.record(caller, task_id)
-        view = await self._conversations.view(record, history_length, at)
+        view = await self._conversations.view(caller, task_id, history_length, at)
         return binding.frame(at, json.dumps({"task": view}, ensure_ascii=False, separators=(",", ":")))
 
 

@@ -68,9 +68,12 @@ def ends_turn_of(event: Event, message_id: str) -> bool:
     if event.kind not in ("reply", "state", "task"):
         return False
     body = _body(json.loads(event.payload))
-    if body["status"]["state"] in _TERMINAL:
-        return True
-    return message_id in body.get("metadata", {}).get(stream.KEY, {}).get("in_reply_to", ())
+    return body["status"]["state"] in _TERMINAL or _replies_to(body, message_id)
+
+
+def is_reply_to(event: Event, message_id: str) -> bool:
+    """Whether an event carries the reply to a message."""
+    return event.kind == "reply" and _replies_to(_body(json.loads(event.payload)), message_id)
 
 
 def is_terminal(event: Event) -> bool:
@@ -81,6 +84,10 @@ def is_terminal(event: Event) -> bool:
 _TERMINAL: Final = frozenset(
     {"TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED"}
 )
+
+
+def _replies_to(body: Json, message_id: str) -> bool:
+    return message_id in body.get("metadata", {}).get(stream.KEY, {}).get("in_reply_to", ())
 
 
 def _body(payload: Json) -> Json:
