@@ -165,7 +165,10 @@ class CallRow:
 
 
 class Reading(Protocol):
-    """Reads that are asked for together, in a thread: all of them see the same moment. See `Store` for each."""
+    """Reads that are asked for together, in a thread: all of them see the same moment.
+
+    Those that `Store` has alone, too, mean the same there.
+    """
 
     def task(self, task_id: str) -> TaskRecord | None: ...
 
@@ -175,7 +178,9 @@ class Reading(Protocol):
 
     def snapshots(self, task_ids: Sequence[str]) -> dict[str, TaskSnapshot]: ...
 
-    def list_tasks(self, query: TaskQuery) -> TaskPage: ...
+    def list_tasks(self, query: TaskQuery) -> TaskPage:
+        """List a participant's tasks, newest change first."""
+        ...
 
 
 class Store(Protocol):
@@ -218,10 +223,6 @@ class Store(Protocol):
 
     async def snapshots(self, task_ids: Sequence[str]) -> dict[str, TaskSnapshot]:
         """Load several tasks' snapshots in one query; tasks that are not there are left out."""
-        ...
-
-    async def list_tasks(self, query: TaskQuery) -> TaskPage:
-        """List a participant's tasks, newest change first."""
         ...
 
     async def on_any_task(self, participant_id: str, context_id: str) -> bool:

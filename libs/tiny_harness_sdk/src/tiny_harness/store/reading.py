@@ -11,7 +11,7 @@ from tiny_harness.store.port import TaskPage, TaskQuery, TaskRecord, Written
 
 
 class SqlReading:
-    """A transaction that only reads. See `Store` for what each method means."""
+    """A transaction that only reads. See `Reading`."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -34,8 +34,6 @@ from tiny_harness.store.port import (
     KeptVerdict,
     Reading,
     StepRow,
-    TaskPage,
-    TaskQuery,
     TaskRecord,
     Written,
 )
@@ -84,9 +82,6 @@ class SqliteStore:
 
     async def snapshots(self, task_ids: Sequence[str]) -> dict[str, TaskSnapshot]:
         return await self._read(tx.snapshots, task_ids)
-
-    async def list_tasks(self, query: TaskQuery) -> TaskPage:
-        return await self._read(tx.list_tasks, query)
 
     async def on_any_task(self, participant_id: str, context_id: str) -> bool:
         return await self._read(tx.on_any_task, participant_id, context_id)

@@ -156,7 +156,7 @@ def snapshots(connection: Connection, task_ids: Sequence[str]) -> dict[str, Task
 
 
 def list_tasks(connection: Connection, query: TaskQuery) -> TaskPage:
-    """List a participant's tasks (`Store.list_tasks`)."""
+    """List a participant's tasks (`Reading.list_tasks`)."""
     filters = {
         "participant": query.participant_id,
         "context": query.context_id,
