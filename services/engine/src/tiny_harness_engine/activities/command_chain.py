@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tiny_harness.access import strongest_role
-from tiny_harness.effects import CommandResult, CreateSubTask
+from tiny_harness.effects import CommandOutcome, CommandResult, CreateSubTask
 from tiny_harness.errors import CommandFailed
 from tiny_harness.ext.commands import CommandOffer
 from tiny_harness.ext.names import EXTENSION_BASE
@@ -96,8 +96,8 @@ class CommandChain:
     async def _finish(self, subject: Subject, name: str, outcome: Outcome[CommandContext]) -> CommandDone:
         context, result = outcome.context, outcome.context.result
 
-        def ended(word: Any, reply: str) -> CommandDone:
-            return CommandDone(name=name, outcome=word, reply=reply, verdicts=outcome.verdicts)
+        def ended(how: CommandOutcome, reply: str) -> CommandDone:
+            return CommandDone(name=name, outcome=how, reply=reply, verdicts=outcome.verdicts)
 
         if outcome.refusal is not None:
             return ended("refused", outcome.refusal)

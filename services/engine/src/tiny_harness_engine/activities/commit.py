@@ -1,12 +1,10 @@
 """`commit` and `load`: the workflow's way to the store."""
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
 
-from tiny_harness.errors import HarnessError, Unavailable
 from tiny_harness_engine.activities.committer import Committer
+from tiny_harness_engine.activities.edge import edge
 from tiny_harness_engine.calls import COMMIT, LOAD, CommitAnswer, CommitRequest
-from tiny_harness_engine.failures import to_failure
 
 
 class CommitActivities:
@@ -18,13 +16,8 @@ class CommitActivities:
     @activity.defn(name=COMMIT)
     async def commit(self, request: CommitRequest) -> CommitAnswer:
         """Write a decision by its cause; a repeat, or a task that has gone on, writes nothing."""
-        try:
+        with edge("commit %s failed", request.cause):
             return await self._committer.commit(request)
-        except (Unavailable, ApplicationError):
-            raise
-        except Exception as error:
-            activity.logger.exception("commit %s failed", request.cause)
-            raise to_failure(HarnessError()) from error
 
     @activity.defn(name=LOAD)
     async def load(self, task_id: str) -> CommitAnswer:

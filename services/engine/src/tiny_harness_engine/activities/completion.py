@@ -2,12 +2,12 @@
 
 from temporalio import activity
 
-from tiny_harness.errors import HarnessError, TaskNotFound, Unavailable
+from tiny_harness.errors import TaskNotFound
 from tiny_harness.hooks import Hooks
 from tiny_harness.hooks.contexts import CompletionContext, CompletionDecision
 from tiny_harness.store import Store
+from tiny_harness_engine.activities.edge import edge
 from tiny_harness_engine.calls import JUDGE, Judgement, JudgeRequest
-from tiny_harness_engine.failures import to_failure
 from tiny_harness_engine.subject import Subject, read_subject
 
 
@@ -26,16 +26,11 @@ class Completion:
     @activity.defn(name=JUDGE)
     async def judge_elsewhere(self, request: JudgeRequest) -> Judgement:
         """Judge a completion in an activity of its own, since hooks in other processes are asked."""
-        try:
+        with edge("judging task %s failed", request.task_id):
             subject = await self._store.read(lambda reading: read_subject(reading, request.task_id, request.sender))
             if subject is None:
                 raise TaskNotFound(request.task_id)
             return await self.judge(subject, request.reason)
-        except Unavailable:
-            raise
-        except Exception as error:
-            activity.logger.exception("judging task %s failed", request.task_id)
-            raise to_failure(HarnessError()) from error
 
     async def judge(self, subject: Subject, reason: str | None) -> Judgement:
         """Ask the chain. An open sub-task says no, unless a hook says otherwise."""

@@ -4,17 +4,17 @@ import json
 
 from temporalio import activity
 
-from tiny_harness.errors import HarnessError, TaskNotFound, Unavailable
+from tiny_harness.errors import TaskNotFound
 from tiny_harness.ext import stream
 from tiny_harness.ids import new_id
 from tiny_harness.intake import read_message
 from tiny_harness.store import Store
 from tiny_harness_engine.activities.beat import beating
 from tiny_harness_engine.activities.command_chain import CommandChain
+from tiny_harness_engine.activities.edge import edge
 from tiny_harness_engine.activities.gate import Gate
 from tiny_harness_engine.calls import RUN_COMMAND, CommandAnswer, CommandRequest
 from tiny_harness_engine.core.commands import CommandDone
-from tiny_harness_engine.failures import to_failure
 from tiny_harness_engine.records import NO_TURN, ClaimRecord
 from tiny_harness_engine.subject import read_subject
 
@@ -30,14 +30,9 @@ class RunCommandActivity:
     @activity.defn(name=RUN_COMMAND)
     async def run_command(self, request: CommandRequest) -> CommandAnswer:
         """Run a recorded command, unless an attempt before this one may have called its body."""
-        async with beating():
-            try:
+        with edge("command %s of task %s failed", request.command.seq, request.task_id):
+            async with beating():
                 return await self._run(request)
-            except Unavailable:
-                raise
-            except Exception as error:
-                activity.logger.exception("command %s of task %s failed", request.command.seq, request.task_id)
-                raise to_failure(HarnessError()) from error
 
     async def _run(self, request: CommandRequest) -> CommandAnswer:
         subject = await self._store.read(lambda reading: read_subject(reading, request.task_id, request.command.sender))

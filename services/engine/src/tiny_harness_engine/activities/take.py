@@ -6,7 +6,6 @@ What is to be scheduled next is in its answer, so a replay never depends on whic
 from dataclasses import replace
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
 
 from tiny_harness import access
 from tiny_harness.contracts import TaskSnapshot
@@ -25,13 +24,13 @@ from tiny_harness.hooks.contexts import RequestContext, TaskCreatedContext
 from tiny_harness.intake import CommandCall, authorise
 from tiny_harness_engine.activities.command_chain import CommandChain
 from tiny_harness_engine.activities.completion import Completion
+from tiny_harness_engine.activities.edge import edge
 from tiny_harness_engine.activities.settling import Settling
 from tiny_harness_engine.calls import TAKE, Judgement, TakeAnswer, TakeRequest
 from tiny_harness_engine.core import commands
 from tiny_harness_engine.core.drafts import Decision
 from tiny_harness_engine.core.incoming import Incoming, read_delivery
 from tiny_harness_engine.core.naming import first_text
-from tiny_harness_engine.failures import to_failure
 from tiny_harness_engine.subject import Subject
 
 
@@ -47,15 +46,13 @@ class TakeActivity:
     @activity.defn(name=TAKE)
     async def take(self, request: TakeRequest) -> TakeAnswer:
         """Take a message. A refusal is an answer, too."""
-        try:
-            return await self._take(request)
-        except (Unavailable, ApplicationError):
-            raise
-        except HarnessError as error:
-            return TakeAnswer(snapshot=request.snapshot, refusal=pack(error))
-        except Exception as error:
-            activity.logger.exception("a message to task %s could not be taken", request.task_id)
-            raise to_failure(HarnessError()) from error
+        with edge("a message to task %s could not be taken", request.task_id):
+            try:
+                return await self._take(request)
+            except Unavailable:
+                raise
+            except HarnessError as error:
+                return TakeAnswer(snapshot=request.snapshot, refusal=pack(error))
 
     async def _take(self, request: TakeRequest) -> TakeAnswer:
         incoming = read_delivery(request.task_id, request.delivery)
