@@ -24,6 +24,7 @@ _PATHS: Final = "unit/sdk/test_paths.py"
 _CONFIG: Final = "unit/sdk/test_config_file.py"
 _LIFE: Final = "unit/engine/test_lifecycle.py"
 _TASK: Final = "integration/engine/test_task_workflow.py"
+_LOOP: Final = "integration/engine/test_loop.py"
 _OPS: Final = "integration/gateway/test_operations.py"
 _ACCESS: Final = "security/test_gateway_access.py"
 _STREAMS: Final = "integration/gateway/test_streams.py"
@@ -75,10 +76,16 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
         f"{_LIFE}::test_a_reply_parks_a_conversation_and_never_completes_it",
         f"{_TASK}::test_a_conversation_parks_after_each_reply_and_goes_on",
     ),
-    "R3.2": pending("4"),
+    "R3.2": (f"{_LOOP}::test_a_question_parks_the_task_and_the_answer_goes_on",),
     "R3.3": (f"{_LIFE}::test_a_parked_task_resumes_in_working_and_drops_its_sub_state",),
-    "R3.4": pending("4"),
-    "R3.5": pending("4"),
+    "R3.4": (
+        f"{_LOOP}::test_sub_tasks_work_by_themselves_and_their_results_are_read",
+        f"{_LOOP}::test_a_task_for_a_participant_ends_with_their_reply",
+    ),
+    "R3.5": (
+        f"{_LIFE}::test_a_delegated_task_waits_for_its_sub_tasks_and_goes_on_with_the_news",
+        "integration/engine/test_commands.py::test_complete_with_an_open_sub_task_is_refused_and_names_it",
+    ),
     "R3.6": (
         f"{_TASK}::test_a_run_lost_with_temporals_database_is_rebuilt_from_the_store",
         f"{_STREAMS}::test_a_reconnect_at_every_event_misses_and_repeats_none",
@@ -313,7 +320,40 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
         f"{_GATEWAY}::test_the_card_lists_the_commands_of_the_current_catalogue",
     ),
     # capability-tasks-and-plans: the lines of "Current behaviour"
-    **{f"C{n}": pending("4") for n in range(1, 13)},
+    "C1": (
+        f"{_LIFE}::test_a_first_message_starts_a_turn_and_makes_its_sender_the_reporter",
+        "contract/test_extension_schemas.py",
+        "unit/sdk/test_intake.py",
+    ),
+    "C2": ("contract/test_extension_schemas.py",),
+    "C3": (f"{_LOOP}::test_a_plan_is_made_persisted_shown_and_done", "unit/engine/test_plan.py"),
+    "C4": (
+        "unit/engine/test_acting.py::test_a_sub_task_inherits_and_is_linked_from_the_active_step",
+        f"{_LOOP}::test_sub_tasks_work_by_themselves_and_their_results_are_read",
+    ),
+    "C5": (f"{_LOOP}::test_a_delegated_task_waits_for_its_sub_tasks_and_reads_them_before_it_ends",),
+    "C6": (
+        f"{_LOOP}::test_a_turn_goes_on_step_by_step_until_the_model_asks_for_nothing",
+        f"{_LOOP}::test_a_long_conversation_is_summed_up_and_goes_on",
+    ),
+    "C7": (
+        f"{_LIFE}::test_a_reply_parks_a_conversation_and_never_completes_it",
+        f"{_LOOP}::test_a_question_parks_the_task_and_the_answer_goes_on",
+    ),
+    "C8": (
+        f"{_TASK}::test_complete_cuts_a_running_turn_for_real",
+        "integration/engine/test_commands.py::test_a_refused_complete_cuts_the_turn_and_parks",
+    ),
+    "C9": (
+        "integration/engine/test_commands.py::test_a_sub_task_is_a_conversation_of_its_own_under_its_parent",
+        "integration/engine/test_commands.py::test_a_sub_task_answers_parks_and_tells_its_parent_when_it_is_completed",
+    ),
+    "C10": pending("4"),
+    "C11": (
+        f"{_OPS}::test_cancel_ends_a_parked_and_a_working_task_and_only_once",
+        f"{_OPS}::test_complete_ends_a_task_and_the_next_message_is_refused_with_the_way_on",
+    ),
+    "C12": pending("4"),
     # adr-042
     **{f"S{n}": pending("7") for n in range(1, 6)},
 }

@@ -10,11 +10,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tiny_harness_engine.intrinsics import INTRINSICS, intrinsic_specs
+from tiny_harness_engine.intrinsics import INTRINSICS, parameters
 from tiny_harness_engine.models.port import ToolSpec
 
 DOCS = Path(__file__).parents[2] / "docs" / "tools"
-SPECS = {spec.name: spec for spec in intrinsic_specs(has_skills=True)}
+SPECS = {name: ToolSpec(name, tool.description, parameters(tool.act)) for name, tool in INTRINSICS.items()}
 
 
 def schema(spec: ToolSpec) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from tiny_harness.ext.task import Lifecycle
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store, open_store
 from tiny_harness_engine.activities.committer import Committer
+from tiny_harness_engine.agents.stand_ins import StandIns
 from tiny_harness_engine.housekeeping import Housekeeping
 from tiny_harness_engine.models import ModelReply, ModelRequest
 from tiny_harness_engine.runs import Runs
@@ -197,7 +198,8 @@ class Engine:
 
     def housekeeping(self) -> Housekeeping:
         runs = Runs(self.temporal, self.settings.temporal.task_queue)
-        return Housekeeping(Committer(self.store, self.bus, runs), self.temporal, runs)
+        stand_ins = StandIns(self.store, self.temporal, self.settings.temporal.task_queue)
+        return Housekeeping(Committer(self.store, self.bus, runs, stand_ins), self.temporal, runs)
 
     def task(self) -> Task:
         return Task(self, uuid.uuid4().hex)

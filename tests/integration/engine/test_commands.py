@@ -195,11 +195,11 @@ async def test_a_sub_task_answers_parks_and_tells_its_parent_when_it_is_complete
     await engine.housekeeping().once()
     await child.say("k1", "what do you see?")
     await child.until(lambda s: s.turn == 1 and s.state is TaskState.INPUT_REQUIRED)
-    assert "look at the logs" in engine.model.requests[-1].messages[0].text
+    assert "look at the logs" in engine.model.requests[-1].system
     await child.control("k2", "complete")
-    await task.until(lambda s: s.children[0].state is TaskState.COMPLETED)
-    assert (await task.snapshot()).state is TaskState.INPUT_REQUIRED
-    told = [event for event in await task.log() if child.id in json.dumps(event)][-1]
+    await task.until(lambda s: s.children[0].state is TaskState.COMPLETED and s.turn == 2 and s.state.is_interrupted)
+    assert "is COMPLETED" in engine.model.requests[-1].messages[-1].text
+    told = [event for event in await task.log() if '"sub_tasks"' in json.dumps(event)][-1]
     rows = told["statusUpdate"]["metadata"]["io.github.madarauchiha-314.tiny-harness/task"]["sub_tasks"]
     assert rows[0]["state"] == "TASK_STATE_COMPLETED"
 
@@ -215,6 +215,7 @@ async def test_complete_with_an_open_sub_task_is_refused_and_names_it(engine: En
     assert await task.snapshot() == before
     await engine.housekeeping().once()
     await Task(engine, answer.data["task_id"]).control("k1", "complete")
+    await task.until(lambda s: s.turn == 2 and s.state is TaskState.INPUT_REQUIRED)
     await task.control("x2", "complete")
     await task.until_state("COMPLETED")
 

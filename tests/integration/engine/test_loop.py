@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,8 +18,15 @@ from tiny_harness.hooks import Executor, call_function
 from tiny_harness.hooks.contexts import ToolContext
 from tiny_harness.hooks.executor import HookFunction
 from tiny_harness.plugins import Plugin
-from tiny_harness.states import AWAITING_ANSWER, AWAITING_APPROVAL, AWAITING_NEXT_MESSAGE, TaskState
-from tiny_harness_engine.models import ModelReply, ModelRequest, ToolCall
+from tiny_harness.settings import Settings
+from tiny_harness.states import (
+    AWAITING_ANSWER,
+    AWAITING_APPROVAL,
+    AWAITING_BUDGET,
+    AWAITING_NEXT_MESSAGE,
+    TaskState,
+)
+from tiny_harness_engine.models import ModelReply, ModelRequest, ModelUsage, ToolCall
 from tiny_harness_engine.records import CallResult
 from tiny_harness_engine.workflows.task import TaskWorkflow
 
@@ -61,6 +69,9 @@ class Bench:
         self.gate = asyncio.Event()
         self.gate.set()
         self.reached = asyncio.Event()
+
+    async def settle(self) -> None:
+        """They are there at once."""
 
     def tools(self) -> Sequence[Any]:
         return (Held("t/s.look", is_read_only=True), Held("t/s.refund"), Held("t/s.set", is_idempotent=True))
@@ -484,3 +495,46 @@ async def test_a_task_for_a_participant_ends_with_their_reply(stopped: Engine, b
         await task.until(lambda s: s.turn == 2 and s.state is TaskState.INPUT_REQUIRED)
     assert "signed" in story.heard()[-1]
     assert (await task.replies())[-1] == "bob says done"
+
+
+async def test_a_long_conversation_is_summed_up_and_goes_on(stopped: Engine, bench: Bench) -> None:
+    settings = stopped.settings.model_dump()
+    settings["scripted"] = {**settings["scripted"], "context_window_tokens": 4_000}
+    settings["openai"] = {**settings["openai"], "context_window_tokens": 4_000}
+    stopped.settings = Settings.model_validate(settings)
+    story = Story(*(f"answer {n}: " + "word " * 400 for n in range(4)), "a summary", "and on", "and on")
+    stopped.model = story  # pyright: ignore[reportAttributeAccessIssue]
+    async with stopped.working():
+        task = await begin(stopped, story, "the first question")
+        for number in range(2, 7):
+            await task.say(f"m{number}", f"question {number}")
+            await task.until(lambda s, turn=number: s.turn == turn and s.state is TaskState.INPUT_REQUIRED)
+    asked = [request for request in story.requests if "older part" in request.system]
+    assert len(asked) >= 1
+    assert "the first question" in asked[0].messages[0].text
+    assert "a summary" in story.heard()[0]
+    assert "the first question" not in "\n".join(story.heard())
+    assert story.heard()[-1] == "user: question 6"
+
+
+async def test_a_spent_budget_pauses_and_goes_on_when_the_reporter_says_so(stopped: Engine, bench: Bench) -> None:
+    budget = {"budget": {"tokens": 10}}
+    stopped.settings = Settings.model_validate({**stopped.settings.model_dump(), "tasks": budget})
+
+    class Costly(Story):
+        async def reply(self, request: ModelRequest, on_text: Callable[[str], None]) -> ModelReply:
+            said = await super().reply(request, on_text)
+            return replace(said, usage=ModelUsage(6, 6))
+
+    story = Costly("one", "two", "three")
+    stopped.model = story  # pyright: ignore[reportAttributeAccessIssue]
+    async with stopped.working():
+        task = await begin(stopped, story)
+        await task.say("m2", "more")
+        paused = await task.until(lambda s: s.sub_state == AWAITING_BUDGET)
+        assert len(story.requests) == 1
+        assert paused.question is not None
+        await task.parts("a1", answer_part(paused.question.request_id, "continue"))
+        await task.until(lambda s: s.sub_state == AWAITING_NEXT_MESSAGE)
+    assert (await task.replies())[-1] == "two"
+    assert (await task.snapshot()).usage.input_tokens == 12

@@ -14,6 +14,7 @@ from tiny_harness.ext.stream import Delta
 from tiny_harness.intake import fingerprint, message_cause, read_message
 from tiny_harness.store import Store
 from tiny_harness_engine.activities.committer import Committer
+from tiny_harness_engine.agents.stand_ins import StandIns
 from tiny_harness_engine.calls import CommitAnswer, CommitRequest
 from tiny_harness_engine.core import commands, lifecycle
 from tiny_harness_engine.core.commands import CommandDone
@@ -42,7 +43,7 @@ class FakeEngine:
         self.tells = asyncio.Event()
         """Cleared: what is in the store is in, but no receipt is given."""
         self.tells.set()
-        self._commits = Committer(store, bus, cast(Runs, None))  # Temporal is for tasks that have a parent
+        self._commits = Committer(store, bus, cast(Runs, None), cast(StandIns, None))  # for families
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._group: asyncio.TaskGroup | None = None
 

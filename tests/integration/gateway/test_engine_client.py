@@ -7,10 +7,12 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import httpx
 import pytest
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
+from temporalio.service import RPCError, RPCStatusCode
 
 from tiny_harness import contracts
 from tiny_harness.bus import LocalBus
@@ -190,3 +192,25 @@ async def test_the_whole_gateway_on_the_real_engine(around: Neighbours) -> None:
         assert [one["parts"][0]["text"] for one in sent["history"]] == ["hello", "re: hello"]
         ended = (await http.post(f"/rest/tasks/{sent['id']}:cancel")).json()
         assert ended["status"]["state"] == "TASK_STATE_CANCELED"
+
+
+async def test_an_update_that_met_a_closing_run_is_sent_again(
+    around: Neighbours, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task_id, client = new_id(), around.client
+    send = WorkflowHandle.execute_update
+    refused: list[str] = []
+
+    async def closing_once(handle: Any, *arguments: Any, **options: Any) -> Any:
+        if not refused:
+            refused.append(options["id"])
+            raise RPCError("workflow task failure", RPCStatusCode.FAILED_PRECONDITION, b"")
+        return await send(handle, *arguments, **options)
+
+    async with around.working():
+        await client.deliver(task_id, delivery("hello", "m1", new=True))
+        await around.until(task_id, "INPUT_REQUIRED")
+        monkeypatch.setattr(WorkflowHandle, "execute_update", closing_once)
+        receipt = await client.deliver(task_id, delivery("more", "m2"))
+    assert len(refused) == 1
+    assert receipt.received_as == "turn"

@@ -20,7 +20,7 @@ from tiny_harness_engine.core.acts import (
     SpawnSubtask,
 )
 from tiny_harness_engine.core.plan import PlannedStep
-from tiny_harness_engine.intrinsics import INTRINSICS, Misuse, intrinsic_specs, read_call
+from tiny_harness_engine.intrinsics import INTRINSICS, Misuse, intrinsic_specs, parameters, read_call
 from tiny_harness_engine.intrinsics.reading import MAX_ARGUMENT_CHARS
 
 GOOD: dict[str, tuple[dict[str, Any], Any]] = {
@@ -87,7 +87,7 @@ def test_an_act_crosses_a_border_and_comes_back(name: str) -> None:
 
 @pytest.mark.parametrize("name", GOOD)
 def test_the_schema_takes_what_the_reader_takes(name: str) -> None:
-    schema = dict(next(spec for spec in intrinsic_specs(has_skills=True) if spec.name == name).parameters)
+    schema = parameters(INTRINSICS[name].act)
     validator = jsonschema.Draft202012Validator(schema)
     validator.validate(GOOD[name][0])
     assert not validator.is_valid({**GOOD[name][0], "surprise": 1})
@@ -96,12 +96,12 @@ def test_the_schema_takes_what_the_reader_takes(name: str) -> None:
 
 @pytest.mark.parametrize("name", GOOD)
 def test_every_argument_is_explained_to_the_model(name: str) -> None:
-    spec = next(spec for spec in intrinsic_specs(has_skills=True) if spec.name == name)
-    assert spec.description
-    assert spec.parameters["type"] == "object"
-    assert spec.parameters["additionalProperties"] is False
-    assert all(argument["description"] for argument in spec.parameters["properties"].values())
-    text = json.dumps(spec.parameters)
+    schema = parameters(INTRINSICS[name].act)
+    assert INTRINSICS[name].description
+    assert schema["type"] == "object"
+    assert schema["additionalProperties"] is False
+    assert all(argument["description"] for argument in schema["properties"].values())
+    text = json.dumps(schema)
     assert all(word not in text for word in ("$ref", "$defs", '"title"', '"kind"'))
 
 
@@ -178,3 +178,10 @@ def test_the_tools_for_skills_are_offered_where_there_are_skills() -> None:
     without = [spec.name for spec in intrinsic_specs(has_skills=False)]
     assert without == [name for name in INTRINSICS if name not in ("load_skill", "read_skill_file")]
     assert [spec.name for spec in intrinsic_specs(has_skills=True)] == list(INTRINSICS)
+
+
+def test_an_agent_elsewhere_is_offered_where_there_is_one() -> None:
+    offered = [intrinsic_specs(has_skills=False, agents=agents)[2] for agents in ({}, {"clerk": "Knows the files."})]
+    assert [spec.name for spec in offered] == ["spawn_subtask"] * 2
+    assert ["agent" in spec.parameters["properties"] for spec in offered] == [False, True]
+    assert "- clerk: Knows the files." in offered[1].description

@@ -10,8 +10,6 @@ from tiny_harness.ext.stream import KEY
 from tiny_harness_engine.core.transcript import read_conversation
 from tiny_harness_engine.records import GateRecord
 
-WIDE = 100_000
-
 
 class Log:
     """Builds a task's events."""
@@ -45,9 +43,9 @@ class Log:
         status = {"message": {"messageId": "r", "parts": [{"text": answer}]}}
         return self.add("reply", {"statusUpdate": {"status": status, "metadata": metadata}})
 
-    def read(self, *reading: str, max_tokens: int = WIDE, gates: dict[int, GateRecord] | None = None) -> list[str]:
-        messages = read_conversation(self.events, reading).gated(gates or {}).window(max_tokens)
-        return [f"{'>' if message.role == 'user' else '<'}{message.text}" for message in messages]
+    def read(self, *reading: str, gates: dict[int, GateRecord] | None = None) -> list[str]:
+        window = read_conversation(self.events, reading).gated(gates or {}).window(turn=1, fixed_tokens=0)
+        return [f"{'>' if message.role == 'user' else '<'}{message.text}" for message in window.messages]
 
 
 def test_a_first_turn_reads_the_first_message() -> None:
@@ -70,12 +68,6 @@ def test_messages_read_in_one_turn_stand_in_the_given_order() -> None:
 
 def test_an_interrupted_turn_leaves_its_message_without_a_reply() -> None:
     assert Log().user("a").reply(None, "a").user("b").read("b") == [">a", ">b"]
-
-
-def test_the_window_drops_the_oldest_and_never_what_is_asked() -> None:
-    log = Log().user("a", {"text": "x" * 400}).reply("y" * 400, "a").user("b", {"text": "z" * 4000})
-    assert log.read("b", max_tokens=1_150) == ["<" + "y" * 400, ">" + "z" * 4000]
-    assert log.read("b", max_tokens=1) == [">" + "z" * 4000]
 
 
 def test_text_with_a_media_type_is_read_and_an_envelope_is_not() -> None:

@@ -113,6 +113,34 @@ def test_the_default_file_is_valid_also_with_its_examples(tmp_path: Path) -> Non
     assert (settings.openai.effort, len(settings.openai.selectable)) == ("medium", 2)
 
 
+def test_agents_are_explained_one_by_one(tmp_path: Path) -> None:
+    settings = load(tmp_path, "[agents.desk]\nurl = 'https://desk.example'\ntimeout = 5.0")
+    assert explain(settings, "agents")["section"] == ["desk"]
+    assert "token_env" in explain(settings, "agents.desk")["section"]
+    assert explain(settings, "agents.desk.timeout")["value"] == 5.0
+    for unknown in ("agents.nobody", "agents.nobody.url", "agents.desk.nothing"):
+        with pytest.raises(ConfigError):
+            explain(settings, unknown)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "[agents.self]\nurl = 'https://x.example'",
+        "[agents.x]",
+        "[agents.x]\nurl = 'http://x.example'",
+        "[agents.x]\nurl = 'https://user:secret@x.example'",
+        "[agents.x]\nurl = 'https://x.example/?key=1'",
+        "[agents.x]\nurl = 'https://x.example'\ntoken = 'no secret in a file'",
+        "[agents.'a b']\nurl = 'https://x.example'",
+    ],
+)
+def test_an_agent_that_is_not_safe_to_call_is_refused(tmp_path: Path, section: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, section)
+    assert caught.value.key.startswith("agents")
+
+
 def test_an_unknown_key_to_explain_suggests_the_nearest() -> None:
     with pytest.raises(ConfigError, match="did you mean bind"):
         explain(Settings(), "server.bnd")

@@ -72,20 +72,23 @@ def explain(settings: Settings, key: str) -> dict[str, Any]:
     Raises:
         ConfigError: There is no such key.
     """
-    holder: BaseModel = settings
+    holder: BaseModel | Mapping[str, Any] = settings
     *sections, name = key.split(".")
     for section in sections:
-        inner = getattr(holder, section, None) if section in type(holder).model_fields else None
-        if not isinstance(inner, BaseModel):
+        inner = _held(holder, section)
+        if not isinstance(inner, BaseModel | Mapping):
             raise ConfigError("there is no such section", key=key)
         holder = inner
-    field = type(holder).model_fields.get(name)
-    if field is None:
-        raise ConfigError("there is no such key" + _suggestion(type(holder), (name,)), key=key)
-    value = getattr(holder, name)
+    value = _held(holder, name)
     if isinstance(value, BaseModel):
         return {"key": key, "section": sorted(type(value).model_fields), "about": type(value).__doc__}
-    default = field.get_default(call_default_factory=True)
+    field = type(holder).model_fields.get(name) if isinstance(holder, BaseModel) else None
+    if field is None:
+        suggestion = _suggestion(type(holder), (name,)) if isinstance(holder, BaseModel) else ""
+        raise ConfigError("there is no such key" + suggestion, key=key)
+    if isinstance(value, Mapping):
+        return {"key": key, "section": sorted(cast("Mapping[str, Any]", value)), "about": field.description or ""}
+    default = None if field.is_required() else field.get_default(call_default_factory=True)
     return {
         "key": key,
         "type": _type_words(field.annotation),
@@ -93,6 +96,13 @@ def explain(settings: Settings, key: str) -> dict[str, Any]:
         "default": _plain(default),
         "about": field.description or "",
     }
+
+
+def _held(holder: BaseModel | Mapping[str, Any], name: str) -> Any:
+    """Give what stands under a name, in a section or among sections of one kind."""
+    if isinstance(holder, Mapping):
+        return holder.get(name)
+    return getattr(holder, name) if name in type(holder).model_fields else None
 
 
 def _plain(value: Any) -> Any:

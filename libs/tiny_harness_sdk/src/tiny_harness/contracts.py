@@ -19,6 +19,7 @@ CANCEL: Final = "cancel"
 RECONCILE: Final = "reconcile"
 SNAPSHOT: Final = "snapshot"
 CHILD_CHANGED: Final = "child_changed"
+REMOTE_WORKFLOW: Final = "RemoteTaskWorkflow"
 
 
 class Model(BaseModel):
@@ -97,7 +98,11 @@ class ChildChanged(Model):
     state: TaskState
     sub_state: str | None = None
     words: str = ""
-    """When it has ended: its last words, cut to what a signal can carry."""
+    """When it is news: the child's last words, cut to what a signal can carry."""
+    remote_id: str | None = None
+    """Of a remote child: its own id, at its agent."""
+    is_news: bool = False
+    """Whether the model is to be told although it has not ended: a remote child's turn is over."""
 
 
 class Child(Model):
@@ -108,6 +113,12 @@ class Child(Model):
     """The child's last event that its parent has heard of."""
     state: TaskState
     sub_state: str | None = None
+    agent: str | None = None
+    """The configured name of the remote agent that works on it; `None`: this harness."""
+    remote_id: str | None = None
+    """Its own id at that agent, once it is known. Only ever shown: a stranger chose it."""
+    origin: tuple[int, int, int] | None = None
+    """Of a remote child: the (turn, step, call) that asked for it; its brief is kept there."""
 
 
 class Usage(Model):
@@ -213,6 +224,11 @@ class TaskSnapshot(Model):
 def workflow_id(task_id: str) -> str:
     """Name a task's workflow."""
     return f"task:{task_id}"
+
+
+def remote_workflow_id(parent: str, child: str) -> str:
+    """Name the workflow that stands in for a remote sub-task."""
+    return f"remote:{parent}:{child}"
 
 
 def shard(task_id: str) -> int:

@@ -8,6 +8,7 @@ import getpass
 import os
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal, Self
 
@@ -24,6 +25,9 @@ DEFAULT_ANTHROPIC_OUTPUT: Final = 16_000
 """Anthropic's API wants a bound; this one leaves room for thinking, which counts, and every newer model takes it."""
 
 AGENT_NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+
+
+NonNegativeDecimal = Annotated[Decimal, Field(ge=0)]
 
 
 class Section(BaseModel):
@@ -199,6 +203,37 @@ class StoreSettings(Section):
     """The store's file. Its folder is the home: one harness runs in it."""
 
 
+class PriceSettings(Section):
+    """`[prices."<model>"]`: what a model costs, per million tokens, in whatever money you count in."""
+
+    input: NonNegativeDecimal
+    """Input that the provider had to read."""
+    cached_input: NonNegativeDecimal | None = None
+    """Input that its cache held; default: the same."""
+    output: NonNegativeDecimal
+    """Output, thinking included."""
+
+
+class BudgetSettings(Section):
+    """`[tasks.budget]`: what a task and all its sub-tasks may use before somebody is asked."""
+
+    tokens: PositiveInt | None = None
+    """Tokens, input and output; unset: as many as it takes."""
+    cost: Annotated[Decimal, Field(gt=0)] | None = None
+    """Money, in that of `[prices]`; unset: whatever it costs."""
+
+
+class ContextSettings(Section):
+    """`[context]`: what a model is shown of a long conversation."""
+
+    compact_at: float = Field(default=0.85, gt=0, le=1)
+    """Share of the window from which on the oldest part is summarised."""
+    keep: float = Field(default=0.4, gt=0, lt=1)
+    """Share of the window that is left afterwards."""
+    summary_tokens: PositiveInt = 2_000
+    """Tokens that a summary may have."""
+
+
 class TaskSettings(Section):
     """`[tasks]`: how tasks behave."""
 
@@ -208,6 +243,8 @@ class TaskSettings(Section):
     """How many tasks may stand above a sub-task."""
     max_children: PositiveInt = 20
     """Open sub-tasks that a task may have."""
+    budget: BudgetSettings = BudgetSettings()
+    """What a task and all its sub-tasks may use before somebody is asked."""
 
 
 class HookSettings(Section):
@@ -282,6 +319,9 @@ class Settings(Section):
     server: ServerSettings = ServerSettings()
     store: StoreSettings = StoreSettings()
     tasks: TaskSettings = TaskSettings()
+    prices: Mapping[str, PriceSettings] = Field(default_factory=dict[str, PriceSettings])
+    """What models cost, by their names."""
+    context: ContextSettings = ContextSettings()
     hooks: HookSettings = HookSettings()
     agents: Mapping[Annotated[str, Field(pattern=AGENT_NAME_PATTERN)], AgentSettings] = Field(default_factory=dict)
     """Remote agents that sub-tasks can be given to, by the names that the model uses."""
@@ -306,6 +346,16 @@ class Settings(Section):
         if "self" in agents:
             raise ValueError("self is this harness: give the agent another name")
         return agents
+
+    @model_validator(mode="after")
+    def _a_cost_budget_needs_prices(self) -> Self:
+        # What nobody can count must not look as if it were watched.
+        unpriced = [model for model in self.choice.selectable if model not in self.prices]
+        if self.tasks.budget.cost is not None and unpriced:
+            raise PydanticCustomError(
+                "unpriced", "tasks.budget.cost needs a price for {model}, under prices", {"model": unpriced[0]}
+            )
+        return self
 
     @model_validator(mode="after")
     def _none_needs_loopback(self) -> Self:

@@ -13,7 +13,12 @@ def task_data(snapshot: TaskSnapshot, text: TaskText) -> dict[str, Any]:
         participants=snapshot.participants,
         parent_tasks=(snapshot.parent,) if snapshot.parent else (),
         sub_tasks=tuple(
-            SubTask(task_id=child.task_id, state=child.state.value, sub_state=child.sub_state)
+            SubTask(
+                task_id=child.remote_id or child.task_id,
+                agent=child.agent,
+                state=child.state.value,
+                sub_state=child.sub_state,
+            )
             for child in snapshot.children
         ),
         plan=snapshot.plan,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from temporalio.common import RetryPolicy
 
-from tiny_harness.contracts import Approval, Delivery, Input, Model, NewTask, Receipt, Sender, TaskSnapshot
+from tiny_harness.contracts import Approval, Child, Delivery, Input, Model, NewTask, Receipt, Sender, TaskSnapshot
 from tiny_harness.hooks.verdict import Verdict
 from tiny_harness_engine.core.acting import TaskLimits
 from tiny_harness_engine.core.commands import CommandDone
@@ -70,6 +70,9 @@ class StopChildren(Model):
     task_id: str
     """The task that has ended."""
     task_ids: tuple[str, ...]
+    """Those on this harness."""
+    remotes: tuple[Child, ...] = ()
+    """Those at other agents."""
 
 
 class CommandRequest(Model):

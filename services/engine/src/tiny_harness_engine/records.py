@@ -1,6 +1,6 @@
 """What activities leave in the store beside events, under (task, turn, step); the first one written counts.
 
-Turn 0 is no turn: its steps are named by the number of an input, and 0 is the task itself.
+Turn 0 is no turn: its steps are named by the number of an input, 0 is the task itself, and compactions count downwards.
 """
 
 from tiny_harness.contracts import Model
@@ -37,6 +37,8 @@ class StepRecord(Model):
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    model: str = ""
+    """The model that was asked."""
     calls: int = 1
     """Model calls that it took: none if a policy answered."""
     refused: tuple[str, ...] = ()

@@ -44,6 +44,10 @@ class Hub(Protocol):
         """List what can be called now."""
         ...
 
+    async def settle(self) -> None:
+        """Wait until the servers have been listed, as far as they can be within a bound."""
+        ...
+
     async def call(self, name: str, arguments: str, schema_hash: str | None) -> CallResult:
         """Call a tool.
 
@@ -64,6 +68,9 @@ class NoHub:
         """List none."""
         return ()
 
+    async def settle(self) -> None:
+        """There is nothing to wait for."""
+
     async def call(self, name: str, arguments: str, schema_hash: str | None) -> CallResult:
         """Find no tool."""
         del arguments, schema_hash
@@ -77,17 +84,31 @@ class NoHub:
 class Toolbox:
     """What models are offered, and how it is called."""
 
-    def __init__(self, hub: Hub, skills: SkillLibrary) -> None:
+    def __init__(self, hub: Hub, skills: SkillLibrary, agents: Mapping[str, str]) -> None:
+        """Fill it.
+
+        Args:
+            hub: Where the tools of MCP servers are.
+            skills: What the model can learn.
+            agents: What the configuration says of each remote agent, by name.
+        """
         self._hub = hub
+        self._agents = agents
         self.skills: Final = skills
+
+    async def settle(self) -> None:
+        """Wait for the first listing of the servers: before it, `specs` are not whole."""
+        await self._hub.settle()
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """List what a model may ask for, intrinsics first: those never change."""
         tools = [ToolSpec(tool.name, tool.description, tool.parameters) for tool in self._hub.tools()]
-        return (*intrinsic_specs(has_skills=len(self.skills) > 0), *tools)
+        return (*intrinsic_specs(has_skills=len(self.skills) > 0, agents=self._agents), *tools)
 
-    def record(self, calls: Sequence[ToolCall]) -> tuple[CallRecord, ...]:
+    async def record(self, calls: Sequence[ToolCall]) -> tuple[CallRecord, ...]:
         """Note calls as they were asked for, with the schema that they were decided upon."""
+        for call in calls:
+            await self.find(call.name)
         hashes = {tool.name: tool.schema_hash for tool in self._hub.tools()}
         return tuple(
             CallRecord(
@@ -101,8 +122,15 @@ class Toolbox:
         tools = {tool.name: tool for tool in self._hub.tools()}
         return tuple(_plan(place, call, tools.get(call.name)) for place, call in enumerate(calls))
 
-    def find(self, name: str) -> OfferedTool | None:
-        """Find the tool of an MCP server."""
+    async def find(self, name: str) -> OfferedTool | None:
+        """Find the tool of an MCP server; one that is not known yet may be that of a server that is just starting."""
+        found = self._listed(name)
+        if found is not None or name in INTRINSICS:
+            return found
+        await self._hub.settle()
+        return self._listed(name)
+
+    def _listed(self, name: str) -> OfferedTool | None:
         return next((tool for tool in self._hub.tools() if tool.name == name), None)
 
     async def call(self, call: CallRecord, arguments: str) -> CallResult:
@@ -143,9 +171,10 @@ def _plan(place: int, call: CallRecord, tool: OfferedTool | None) -> CallPlan:
         return plan.model_copy(update={"error": f"A step may ask for {MAX_CALLS} calls; this one was not made."})
     if call.name in INTRINSICS:
         return _plan_intrinsic(plan, call)
-    if tool is None:
+    if tool is None and call.schema_hash is None:
         return plan.model_copy(update={"error": f"There is no tool {call.name[:MAX_NAME_CHARS]!r}."})
-    return plan.model_copy(update={"is_parallel": tool.is_read_only})
+    # One that there was when it was asked for has a server that is down, or is not up yet: the call finds out.
+    return plan.model_copy(update={"is_parallel": tool is not None and tool.is_read_only})
 
 
 def _plan_intrinsic(plan: CallPlan, call: CallRecord) -> CallPlan:

@@ -20,14 +20,17 @@ from tiny_harness_engine.activities.asking import Asking
 from tiny_harness_engine.activities.command_chain import CommandChain
 from tiny_harness_engine.activities.commit import CommitActivities
 from tiny_harness_engine.activities.committer import Committer
+from tiny_harness_engine.activities.compacting import Compacting
 from tiny_harness_engine.activities.completion import Completion
 from tiny_harness_engine.activities.gate import Gate
 from tiny_harness_engine.activities.run_command import RunCommandActivity
 from tiny_harness_engine.activities.run_tool import RunToolActivity
 from tiny_harness_engine.activities.settling import Settling
+from tiny_harness_engine.activities.spending import Spending
 from tiny_harness_engine.activities.step import StepActivity
 from tiny_harness_engine.activities.stop_children import StopChildrenActivity
 from tiny_harness_engine.activities.take import TakeActivity
+from tiny_harness_engine.agents.worker import open_agents
 from tiny_harness_engine.calls import HEARTBEAT_THROTTLE
 from tiny_harness_engine.hooking import open_hooks
 from tiny_harness_engine.housekeeping import Housekeeping
@@ -83,25 +86,29 @@ async def open_worker(
     queue = settings.temporal.task_queue
     registry = build_registry(settings, commands=commands, plugins=plugins, builtin_commands=builtin_commands)
     log_reports(registry.reports)
+    runs = Runs(temporal, queue)
     async with (
         provider(settings) as model,
         open_servers(settings, registry.servers) as hub,
         open_hooks(settings, registry) as (hooks, health),
+        open_agents(settings, store=store, temporal=temporal, runs=runs) as agents,
     ):
-        tools = Toolbox(hub, SkillLibrary(registry.skills))
+        tools = Toolbox(
+            hub, SkillLibrary(registry.skills), {name: agent.description for name, agent in settings.agents.items()}
+        )
         observers = ObserverDispatcher(store, hooks)
-        runs = Runs(temporal, queue)
-        children = StopChildrenActivity(store, runs)
-        committer = Committer(store, bus, runs, observers.notify)
+        committer = Committer(store, bus, runs, agents.stand_ins, observers.notify)
+        children = StopChildrenActivity(store, runs, agents.stand_ins)
         reporting = Reporting(settings, store, registry, health)
         await reporting.publish()
         worker = Worker(
             temporal,
             task_queue=queue,
-            workflows=[TaskWorkflow],
+            workflows=[TaskWorkflow, *agents.workflows],
             activities=[
                 *_activities(settings, bus, model, registry, hooks, health, committer, tools),
                 children.stop_children,
+                *agents.activities,
             ],
             max_cached_workflows=CACHED_WORKFLOWS,
             max_concurrent_activities=CONCURRENT_STEPS,
@@ -131,7 +138,8 @@ def _activities(
 ) -> list[Callable[..., Any]]:
     store = committer.store
     gate = Gate(store, hooks)
-    asking = Asking(settings, hooks, model, tools, registry.sections)
+    compacting = Compacting(settings, store, hooks, model)
+    asking = Asking(settings, hooks, model, tools, registry.sections, compacting)
     completion = Completion(store, hooks)
     chain = CommandChain(committer, registry, hooks, settings, health.snapshot)
     commits = CommitActivities(committer)
@@ -139,7 +147,7 @@ def _activities(
         TakeActivity(Settling(committer), hooks, chain, completion).take,
         commits.commit,
         commits.load,
-        StepActivity(settings, store, bus, gate, asking, tools).step,
+        StepActivity(settings, store, bus, gate, asking, tools, Spending(settings, store)).step,
         RunToolActivity(store, hooks, tools).run_tool,
         RunCommandActivity(store, chain, gate).run_command,
         completion.judge_elsewhere,

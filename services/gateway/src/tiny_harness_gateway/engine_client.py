@@ -27,13 +27,14 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 DEADLINE: Final = timedelta(seconds=10)
+READY_PAUSES_S: Final = (0.1, 0.3, 0.6)
+"""Pauses before an update is sent again that met a run which was just closing, or starting."""
 STARTS_AT_ONCE: Final = 16
 """More at a time only makes Temporal time out: the rest wait here, at the same throughput."""
 
 _BUSY: Final = frozenset(
     {
         RPCStatusCode.RESOURCE_EXHAUSTED,
-        RPCStatusCode.FAILED_PRECONDITION,
         RPCStatusCode.UNAVAILABLE,
         RPCStatusCode.DEADLINE_EXCEEDED,
         RPCStatusCode.CANCELLED,
@@ -44,6 +45,10 @@ _BUSY: Final = frozenset(
 
 class _NoRun(Exception):
     """Temporal has no open run of the task."""
+
+
+class _NotReady(Exception):
+    """The task's run could not take an update at this moment: nothing of it was taken."""
 
 
 class EngineClient(Protocol):
@@ -76,6 +81,17 @@ class TemporalEngineClient:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
 
     async def deliver(self, task_id: str, delivery: Delivery) -> Receipt:
+        for pause_s in READY_PAUSES_S:
+            try:
+                return await self._deliver(task_id, delivery)
+            except _NotReady:
+                await asyncio.sleep(pause_s)
+        try:
+            return await self._deliver(task_id, delivery)
+        except _NotReady as error:
+            raise Unavailable("the task was busy") from error
+
+    async def _deliver(self, task_id: str, delivery: Delivery) -> Receipt:
         # A new id for each call: Temporal answers a known one with what it said before, a refusal that is no longer due
         # included. What makes a repeat a repeat is the message's id, and the task knows those (ADR 6).
         update_id = uuid.uuid4().hex
@@ -95,16 +111,18 @@ class TemporalEngineClient:
 
     async def cancel(self, task_id: str, cancel: Cancel) -> None:
         # A signal with a start: a task that has no run gets one. The run of a task that has ended ends at once.
-        await _bounded(
-            self._temporal.start_workflow(
-                contracts.TASK_WORKFLOW,
-                StartTask(task_id=task_id),
-                **self._options(task_id, WorkflowIDReusePolicy.ALLOW_DUPLICATE),
-                start_signal=contracts.CANCEL,
-                start_signal_args=[cancel],
-                rpc_timeout=DEADLINE,
-            )
+        started = self._temporal.start_workflow(
+            contracts.TASK_WORKFLOW,
+            StartTask(task_id=task_id),
+            **self._options(task_id, WorkflowIDReusePolicy.ALLOW_DUPLICATE),
+            start_signal=contracts.CANCEL,
+            start_signal_args=[cancel],
+            rpc_timeout=DEADLINE,
         )
+        try:
+            await _bounded(started)
+        except _NotReady as error:
+            raise Unavailable("the engine cannot answer now") from error
 
     async def _start_and_update(
         self, start: StartTask, delivery: Delivery, update_id: str, reuse: WorkflowIDReusePolicy
@@ -151,7 +169,7 @@ async def _take_failure(operation: WithStartWorkflowOperation[Any, Any]) -> None
 
 
 async def _bounded(call: Awaitable[T]) -> T:
-    """Await a call to Temporal within the deadline; failures come out as our errors, or as `_NoRun`."""
+    """Await a call to Temporal within the deadline; failures come out as our errors, `_NoRun` or `_NotReady`."""
     try:
         async with asyncio.timeout(DEADLINE.total_seconds()):
             return await call
@@ -163,6 +181,8 @@ async def _bounded(call: Awaitable[T]) -> T:
     except (WorkflowUpdateRPCTimeoutOrCancelledError, TimeoutError) as error:
         raise Unavailable("the engine did not answer in time") from error
     except RPCError as error:
+        if error.status is RPCStatusCode.FAILED_PRECONDITION:
+            raise _NotReady from error
         if error.status in _BUSY:
             raise Unavailable("the engine cannot answer now") from error
         if error.status is RPCStatusCode.NOT_FOUND:

@@ -202,6 +202,68 @@ class ModelContext(HookContext):
     result: ModelOutput | None = None
 
 
+class CompactionDue(_Document):
+    """Whether something has to be left out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    due: bool
+
+
+class CompactionTriggerContext(HookContext):
+    """`compaction.trigger`: a window is measured before a model is asked."""
+
+    tokens: int
+    """Of the whole window, as far as they are known."""
+    window_tokens: int
+    """What the model takes."""
+    result: CompactionDue | None = None
+
+
+class WindowEntry(_Document):
+    """A message of a window, without its words."""
+
+    key: str
+    """Names it within its task."""
+    role: Literal["user", "assistant", "tool"]
+    tokens: int
+    """Estimated."""
+
+
+class CompactionKept(_Document):
+    """The messages that stay; calls stay with their results, and what must stay does anyway."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    keys: tuple[str, ...]
+
+
+class CompactionKeepContext(HookContext):
+    """`compaction.keep`: which messages stay in a window that has grown too large."""
+
+    entries: tuple[WindowEntry, ...]
+    window_tokens: int
+    result: CompactionKept | None = None
+
+
+class CompactionSummary(_Document):
+    """What stands for the messages that are left out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    summary: str
+
+
+class CompactionSummariseContext(HookContext):
+    """`compaction.summarise`: the words that stand for what is left out."""
+
+    system: str
+    """What a model is told about how to do it."""
+    text: str
+    """What is to be left out, as data."""
+    result: CompactionSummary | None = None
+
+
 class ToolOutput(_Document):
     """What a tool answered."""
 

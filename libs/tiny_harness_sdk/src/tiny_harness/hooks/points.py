@@ -6,6 +6,9 @@ from typing import Final, get_args
 from tiny_harness.errors import RegistryError
 from tiny_harness.hooks.contexts import (
     CommandContext,
+    CompactionKeepContext,
+    CompactionSummariseContext,
+    CompactionTriggerContext,
     CompletionContext,
     HookContext,
     ModelContext,
@@ -69,6 +72,15 @@ OPERATIONS: Final[dict[str, Operation]] = {
         ModelContext,
         {"pre": frozenset({"messages"}), "in": RESULT, "post": RESULT},
         may_abort=True,
+    ),
+    "compaction.trigger": Operation(
+        "A window is measured: must something be left out?", CompactionTriggerContext, {"in": RESULT}
+    ),
+    "compaction.keep": Operation(
+        "What stays in a window that has grown too large.", CompactionKeepContext, {"in": RESULT}
+    ),
+    "compaction.summarise": Operation(
+        "The words that stand for what is left out.", CompactionSummariseContext, {"in": RESULT}
     ),
     "tool.invoked": Operation(
         "A tool is called; `ask` in a `pre` reply lets a person decide.",

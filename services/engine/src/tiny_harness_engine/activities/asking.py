@@ -1,18 +1,29 @@
 """Asking the model: the window, its hooks, the call and its hooks."""
 
+import json
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import cast
 
+from tiny_harness.contracts import Usage
 from tiny_harness.errors import ModelError
 from tiny_harness.hooks import Hooks, Outcome, Verdict
 from tiny_harness.hooks.contexts import ModelContext, ModelOutput, Window, WindowCall, WindowContext, WindowMessage
 from tiny_harness.settings import Effort, Settings
+from tiny_harness_engine.activities.compacting import NO_USAGE, Compacting
 from tiny_harness_engine.calls import StepRequest
 from tiny_harness_engine.core.prompt import Section, static_prefix, system_text, task_section
 from tiny_harness_engine.core.transcript import Conversation
-from tiny_harness_engine.models import ModelMessage, ModelProvider, ModelRequest, ToolCall
+from tiny_harness_engine.core.window import estimate
+from tiny_harness_engine.models import (
+    ModelMessage,
+    ModelProvider,
+    ModelRequest,
+    ToolCall,
+    ToolSpec,
+    looks_at_tools,
+)
 from tiny_harness_engine.subject import Subject
 from tiny_harness_engine.toolbox import Toolbox
 
@@ -28,6 +39,8 @@ class Asked:
     output: ModelOutput | None = None
     refusal: str | None = None
     """Why there is none: a hook refused, or failed."""
+    used: Usage = NO_USAGE
+    """Of other calls than this one, such as for a summary."""
     verdicts: tuple[Verdict, ...] = ()
 
     @property
@@ -36,16 +49,32 @@ class Asked:
         return tuple(ToolCall(**call.model_dump()) for call in self.output.tool_calls) if self.output else ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What a call has beside its window."""
+
+    request: StepRequest
+    system: str
+    tools: Sequence[ToolSpec]
+
+
 class Asking:
     """Asks a model through hooks."""
 
     def __init__(
-        self, settings: Settings, hooks: Hooks, model: ModelProvider, tools: Toolbox, sections: Sequence[Section]
+        self,
+        settings: Settings,
+        hooks: Hooks,
+        model: ModelProvider,
+        tools: Toolbox,
+        sections: Sequence[Section],
+        compacting: Compacting,
     ) -> None:
         self._settings = settings
         self._hooks = hooks
         self._model = model
         self._tools = tools
+        self._compacting = compacting
         self._prefix = static_prefix(sections, tools.skills.catalogue_text())
 
     async def ask(self, request: StepRequest, subject: Subject, conversation: Conversation, on_text: OnText) -> Asked:
@@ -54,20 +83,25 @@ class Asking:
         Raises:
             ModelError: The provider failed.
         """
-        window = self._window(conversation)
+        if looks_at_tools(self._model):
+            await self._tools.settle()
+        system, tools = self._system(subject), self._tools.specs()
+        everything = conversation.window(request.turn, _fixed_tokens(system, tools))
+        messages, used, noted = await self._compacting.fit(request, subject, everything)
+        window = list(messages)
         shown: Outcome[WindowContext] | None = None
         if self._hooks.at("context.created"):
             shown = await self._show(request, subject, window)
             if shown.failure is not None or shown.context.result is None:
-                return Asked(refusal=str(shown.failure or "the window is empty"), verdicts=shown.verdicts)
+                why = str(shown.failure or "the window is empty")
+                return Asked(refusal=why, used=used, verdicts=(*noted, *shown.verdicts))
             window = _from_window(shown.context.result.messages)
-        before = shown.verdicts if shown else ()
+        before = (*noted, *(shown.verdicts if shown else ()))
+        call = _Call(request, system, tools)
         if not self._hooks.at("llm.invoked"):
-            return Asked(await self._call(request, subject, window, on_text), verdicts=before)
-        return await self._ask_through_hooks(request, subject, window, on_text, before)
-
-    def _window(self, conversation: Conversation) -> list[ModelMessage]:
-        return conversation.window(self._settings.choice.context_window_tokens)
+            return Asked(await self._call(call, window, on_text), used=used, verdicts=before)
+        asked = await self._ask_through_hooks(call, subject, window, on_text)
+        return replace(asked, used=used, verdicts=(*before, *asked.verdicts))
 
     def _system(self, subject: Subject) -> str:
         """What stands before the conversation, and is never cut."""
@@ -85,45 +119,39 @@ class Asking:
         return await self._hooks.run(context, body)
 
     async def _ask_through_hooks(
-        self,
-        request: StepRequest,
-        subject: Subject,
-        window: list[ModelMessage],
-        on_text: OnText,
-        before: tuple[Verdict, ...],
+        self, call: "_Call", subject: Subject, window: list[ModelMessage], on_text: OnText
     ) -> Asked:
+        request = call.request
         # Whoever may still change the answer must see it before anybody else does.
         tell = _tell_nobody if self._hooks.at("llm.invoked", "post") else on_text
 
         async def body(context: ModelContext) -> ModelOutput:
-            return await self._call(request, subject, _from_window(context.messages), tell)
+            return await self._call(call, _from_window(context.messages), tell)
 
         context = ModelContext(
             **subject.facts("llm.invoked", request.attempt),
             turn=request.turn,
             step=request.step,
-            model=self._chosen_model(request),
+            model=self.chosen_model(request),
             effort=self._effort(request),
             messages=_to_window(window),
         )
         outcome = await self._hooks.run(context, body)
-        verdicts = (*before, *outcome.verdicts)
         if outcome.refusal is not None or outcome.failure is not None:
-            return Asked(refusal=outcome.refusal or str(outcome.failure), verdicts=verdicts)
-        return Asked(outcome.context.result, verdicts=verdicts)
+            return Asked(refusal=outcome.refusal or str(outcome.failure), verdicts=outcome.verdicts)
+        return Asked(outcome.context.result, verdicts=outcome.verdicts)
 
-    async def _call(
-        self, request: StepRequest, subject: Subject, window: list[ModelMessage], on_text: OnText
-    ) -> ModelOutput:
+    async def _call(self, call: "_Call", window: list[ModelMessage], on_text: OnText) -> ModelOutput:
+        request = call.request
         asked = ModelRequest(
             request.turn,
             request.step,
             request.attempt,
             window,
             self._effort(request),
-            self._chosen_model(request),
-            self._system(subject),
-            self._tools.specs(),
+            self.chosen_model(request),
+            call.system,
+            call.tools,
         )
         reply = await self._model.reply(asked, on_text)
         if not reply.text.strip() and not reply.tool_calls:
@@ -136,7 +164,7 @@ class Asking:
             cached_tokens=reply.usage.cached_tokens,
         )
 
-    def _chosen_model(self, request: StepRequest) -> str | None:
+    def chosen_model(self, request: StepRequest) -> str | None:
         """The task's model, as long as it may still be chosen; `None`: the configured one."""
         if request.model is not None and request.model not in self._settings.choice.selectable:
             log.warning("task %s chose the model %s, which is no longer offered", request.task_id, request.model)
@@ -145,6 +173,12 @@ class Asking:
 
     def _effort(self, request: StepRequest) -> Effort | None:
         return cast(Effort | None, request.effort) or self._settings.choice.effort
+
+
+def _fixed_tokens(system: str, tools: Sequence[ToolSpec]) -> int:
+    """Estimate what stands before every window."""
+    offered = (f"{tool.name} {tool.description} {json.dumps(tool.parameters)}" for tool in tools)
+    return estimate(system) + sum(map(estimate, offered))
 
 
 def _tell_nobody(_text: str) -> None:

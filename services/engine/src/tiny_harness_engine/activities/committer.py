@@ -17,6 +17,7 @@ from tiny_harness.events import Event
 from tiny_harness.ext.task import Criterion, TaskText
 from tiny_harness.intake import read_message
 from tiny_harness.store import Commit, NewEvent, Store
+from tiny_harness_engine.agents.stand_ins import StandIns
 from tiny_harness_engine.calls import CommitAnswer, CommitRequest
 from tiny_harness_engine.core.drafts import Decision, Draft, NewChild
 from tiny_harness_engine.core.naming import apply_patch, first_text
@@ -41,18 +42,27 @@ log = logging.getLogger(__name__)
 class Committer:
     """Commits, bound to a store, a bus and Temporal."""
 
-    def __init__(self, store: Store, bus: Bus, runs: Runs, notify: Notify = lambda _task_id: None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        bus: Bus,
+        runs: Runs,
+        stand_ins: StandIns,
+        notify: Notify = lambda _task_id: None,
+    ) -> None:
         self.store = store
         self._bus = bus
         self._runs = runs
+        self._stand_ins = stand_ins
         self._notify = notify
 
     async def commit(self, request: CommitRequest) -> CommitAnswer:
         """Write a decision by its cause; a repeat, or a task that has gone on, writes nothing."""
         decision = request.decision
         await self._record(request)
-        for child in decision.children:
-            await self.start_child(child)
+        children = [await self.start_child(child) for child in decision.children]
+        for remote in decision.remotes:
+            await self._stand_ins.open(request.task_id, remote)
         events = [
             NewEvent(draft.kind, await self._renderer(request, draft), decision.digest if part == 0 else None)
             for part, draft in enumerate(decision.drafts)
@@ -73,6 +83,9 @@ class Committer:
             # Known already: maybe by an attempt of ours that was given up before it could tell anybody.
             news = await self.store.events(request.task_id, written.seq - 1, len(decision.drafts))
         await self._tell(news, decision, done.snapshot)
+        for child in children:
+            if child.head > 1:  # started by an attempt that died: what it told a parent without its row was lost
+                await self.tell_parent(child)
         return CommitAnswer(
             snapshot=done.snapshot,
             seq=written.seq if written else None,
@@ -87,10 +100,13 @@ class Committer:
             record = CallResult(text=result.text, is_error=result.is_error).model_dump_json()
             await self.store.save_call(request.task_id, first.turn or 0, first.step or 0, result.call, record)
 
-    async def start_child(self, new: NewChild) -> None:
+    async def start_child(self, new: NewChild) -> TaskSnapshot:
         """Make a sub-task; one that is there stays as it is.
 
         A parked one has no workflow yet: that starts when somebody writes to it.
+
+        Returns:
+            The sub-task as it is.
         """
         child = new.snapshot
         criteria = tuple(Criterion(text=text) for text in new.acceptance_criteria)
@@ -124,6 +140,7 @@ class Committer:
         await self._tell(done.events, Decision(snapshot=child), done.snapshot)
         if done.snapshot.reading:
             await self._begin(child.task_id)
+        return done.snapshot
 
     async def _begin(self, task_id: str, signal: str | None = None, *arguments: Any) -> None:
         try:

@@ -12,6 +12,7 @@ from tiny_harness_engine.calls import RUN_TOOL, ToolRequest
 from tiny_harness_engine.core.steps import ToolAnswer
 from tiny_harness_engine.core.transcript import CUT_OFF
 from tiny_harness_engine.failures import to_failure
+from tiny_harness_engine.intrinsics import INTRINSICS
 from tiny_harness_engine.records import CallRecord, CallResult, StepRecord
 from tiny_harness_engine.subject import subject_of
 from tiny_harness_engine.toolbox import Toolbox
@@ -59,8 +60,9 @@ class RunToolActivity:
         task = await self._store.task(request.task_id)
         if task is None:
             raise TaskNotFound(request.task_id)
-        tool = self._tools.find(call.name)
-        is_idempotent = tool is None or tool.is_idempotent  # a skill's files
+        tool = await self._tools.find(call.name)
+        # A tool whose server is not there to say it is not, nor one that nobody knows; reading a skill is.
+        is_idempotent = call.name in INTRINSICS or (tool is not None and tool.is_idempotent)
         context = ToolContext(
             **subject_of(task).facts("tool.invoked", request.attempt),
             turn=request.turn,

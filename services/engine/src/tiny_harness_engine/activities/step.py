@@ -17,10 +17,13 @@ from tiny_harness_engine.activities.asking import Asking
 from tiny_harness_engine.activities.beat import beating
 from tiny_harness_engine.activities.deltas import DeltaSender
 from tiny_harness_engine.activities.gate import Gate
+from tiny_harness_engine.activities.spending import Spending
 from tiny_harness_engine.calls import STEP, StepAnswer, StepRequest
 from tiny_harness_engine.core.acting import TaskLimits
 from tiny_harness_engine.core.lifecycle import TurnReport
 from tiny_harness_engine.core.transcript import NO_WORK, Conversation, Work, read_conversation, turns_with_work
+from tiny_harness_engine.core.usage import call_usage
+from tiny_harness_engine.models import ModelUsage
 from tiny_harness_engine.records import CallResult, StepRecord, reply_id
 from tiny_harness_engine.subject import Subject, subject_of
 from tiny_harness_engine.toolbox import Toolbox
@@ -37,13 +40,28 @@ log = logging.getLogger(__name__)
 class StepActivity:
     """`step`, bound to a store, a bus, hooks and a model."""
 
-    def __init__(self, settings: Settings, store: Store, bus: Bus, gate: Gate, asking: Asking, tools: Toolbox) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        bus: Bus,
+        gate: Gate,
+        asking: Asking,
+        tools: Toolbox,
+        spending: Spending,
+    ) -> None:
+        self._settings = settings
+        self._spending = spending
         self._store = store
         self._bus = bus
         self._gate = gate
         self._asking = asking
         self._tools = tools
-        self._limits = TaskLimits(max_depth=settings.tasks.max_depth, max_children=settings.tasks.max_children)
+        self._limits = TaskLimits(
+            max_depth=settings.tasks.max_depth,
+            max_children=settings.tasks.max_children,
+            agents=tuple(settings.agents),
+        )
 
     @activity.defn(name=STEP)
     async def step(self, request: StepRequest) -> StepAnswer:
@@ -52,7 +70,7 @@ class StepActivity:
             recorded = await self._store.step(request.task_id, request.turn, request.step)
             if recorded is not None:
                 record = StepRecord.model_validate_json(recorded)
-                report = TurnReport(usage=_usage(record), refused=record.refused)
+                report = TurnReport(usage=self._usage(record), refused=record.refused)
                 return StepAnswer(report=report, calls=self._tools.plan(record.tool_calls), limits=self._limits)
             try:
                 return await self._work(request)
@@ -79,6 +97,9 @@ class StepActivity:
             record = StepRecord(message_id=_reply_id(request), text=text, refused=report.refused, calls=0)
             await self._record(request, record)
             return StepAnswer(report=report)
+        objection = await self._spending.objection(subject.snapshot)
+        if objection is not None:
+            return StepAnswer(over_budget=f"The budget is spent: {objection}. Shall I go on with one more?")
         return await self._answer(request, subject, conversation.gated(gates), report)
 
     async def _answer(
@@ -89,24 +110,32 @@ class StepActivity:
             asked = await self._asking.ask(request, subject, conversation, deltas.add)
         finally:
             deltas.close()
-        report = report.model_copy(update={"verdicts": (*report.verdicts, *asked.verdicts)})
+        report = report.model_copy(update={"verdicts": (*report.verdicts, *asked.verdicts), "usage": asked.used})
         if asked.output is None:
             return StepAnswer(failure=asked.refusal or "", report=report)
         record = StepRecord(
             message_id=_reply_id(request),
             text=asked.output.text,
-            tool_calls=self._tools.record(asked.tool_calls),
+            tool_calls=await self._tools.record(asked.tool_calls),
             input_tokens=asked.output.input_tokens,
             output_tokens=asked.output.output_tokens,
             cached_tokens=asked.output.cached_tokens,
+            model=self._asking.chosen_model(request) or self._settings.choice.model,
             refused=report.refused,
         )
         await self._record(request, record)
         return StepAnswer(
-            report=report.model_copy(update={"usage": _usage(record)}),
+            report=report.model_copy(update={"usage": asked.used.plus(self._usage(record))}),
             calls=self._tools.plan(record.tool_calls),
             limits=self._limits,
         )
+
+    def _usage(self, record: StepRecord) -> Usage:
+        """Count the call that a record is of; a policy's answer was none."""
+        if not record.calls:
+            return Usage()
+        used = ModelUsage(record.input_tokens, record.output_tokens, record.cached_tokens)
+        return call_usage(record.model or self._settings.choice.model, used, self._settings.prices)
 
     async def _work_of(self, task_id: str, events: Sequence[Event]) -> Work:
         """Load what the turns in these events did with tools."""
@@ -138,12 +167,3 @@ class StepActivity:
 
 def _reply_id(request: StepRequest) -> str:
     return reply_id(request.task_id, request.turn, request.step)
-
-
-def _usage(record: StepRecord) -> Usage:
-    return Usage(
-        calls=record.calls,
-        input_tokens=record.input_tokens,
-        output_tokens=record.output_tokens,
-        cached_tokens=record.cached_tokens,
-    )

@@ -13,7 +13,7 @@ from tiny_harness.ext.names import EXTENSION_BASE
 from tiny_harness.ext.task import AGENT_ID, Participant
 from tiny_harness.states import AWAITING_ANSWER, TaskState
 from tiny_harness_engine.core import acts, plan
-from tiny_harness_engine.core.drafts import NewChild, Result
+from tiny_harness_engine.core.drafts import NewChild, NewRemote, Result
 from tiny_harness_engine.core.effects import MAX_LISTED_CHILDREN, MAX_PARTICIPANTS, add_people
 
 _CHILDREN: Final = uuid.uuid5(uuid.NAMESPACE_URL, f"{EXTENSION_BASE}/children")
@@ -24,6 +24,8 @@ class TaskLimits(Model):
 
     max_depth: int = 5
     max_children: int = 20
+    agents: tuple[str, ...] = ()
+    """Names of the remote agents that there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class Applied:
     snapshot: TaskSnapshot
     results: tuple[Result, ...] = ()
     children: tuple[NewChild, ...] = ()
+    remotes: tuple[NewRemote, ...] = ()
     asking: Asking | None = None
     limits: TaskLimits = field(default_factory=TaskLimits)
 
@@ -102,12 +105,28 @@ def _plan(applied: Applied, call: int, act: acts.CreatePlan | acts.CompleteStep)
 
 def _spawn(applied: Applied, call: int, act: acts.SpawnSubtask) -> Applied:
     if act.agent is not None:
-        return applied.told(call, f"There is no agent {act.agent}: leave `agent` out to use this one.", is_error=True)
+        return _spawn_elsewhere(applied, call, act, act.agent)
     task = applied.snapshot
     people = tuple(person for person in task.participants if person.role in ("reporter", "admin"))
     agent = Participant(id=AGENT_ID, kind="agent", role="assignee")
     child = _child(task, child_id(task.task_id, task.turn, task.step, call), (*people, agent))
     return _start(applied, call, child, act.goal, act.description, act.acceptance_criteria)
+
+
+def _spawn_elsewhere(applied: Applied, call: int, act: acts.SpawnSubtask, agent: str) -> Applied:
+    if agent not in applied.limits.agents:
+        known = ", ".join(applied.limits.agents) or "none"
+        return applied.told(call, f"There is no agent {agent}. There are: {known}.", is_error=True)
+    task = applied.snapshot
+    row = Child(
+        task_id=child_id(task.task_id, task.turn, task.step, call),
+        state=TaskState.SUBMITTED,
+        agent=agent,
+        origin=(task.turn, task.step, call),
+    )
+    new = NewRemote(child=row, goal=act.goal, description=act.description, acceptance_criteria=act.acceptance_criteria)
+    added = _add_child(applied, call, row)
+    return added if row not in added.snapshot.children else replace(added, remotes=(*applied.remotes, new))
 
 
 def _create_task(applied: Applied, call: int, act: acts.CreateTaskForParticipant) -> Applied:
@@ -126,16 +145,23 @@ def _create_task(applied: Applied, call: int, act: acts.CreateTaskForParticipant
 def _start(
     applied: Applied, call: int, child: TaskSnapshot, goal: str, description: str, criteria: tuple[str, ...]
 ) -> Applied:
+    row = Child(task_id=child.task_id, seq=1, state=child.state, sub_state=child.sub_state)
+    new = NewChild(snapshot=child, goal=goal, description=description, acceptance_criteria=criteria)
+    added = _add_child(applied, call, row)
+    return added if row not in added.snapshot.children else replace(added, children=(*applied.children, new))
+
+
+def _add_child(applied: Applied, call: int, row: Child) -> Applied:
+    """Put a sub-task's row on the task, if there is room for it."""
     refusal = _no_room(applied)
     if refusal is not None:
         return applied.told(call, refusal, is_error=True)
     task = applied.snapshot
-    row = Child(task_id=child.task_id, seq=1, state=child.state, sub_state=child.sub_state)
-    linked = plan.link_task(task.plan, child.task_id) if task.plan else None
+    linked = plan.link_task(task.plan, row.task_id) if task.plan else None
     after = task.model_copy(update={"children": (*task.children, row), "plan": linked})
-    new = NewChild(snapshot=child, goal=goal, description=description, acceptance_criteria=criteria)
-    told = applied.told(call, f"Sub-task {child.task_id} has started. You are told when it ends.")
-    return replace(told, snapshot=after, children=(*applied.children, new))
+    return replace(applied, snapshot=after).told(
+        call, f"Sub-task {row.task_id} has started. You are told when it ends."
+    )
 
 
 def _no_room(applied: Applied) -> str | None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tiny_harness.contracts import Model, TaskSnapshot
+from tiny_harness.contracts import Child, Model, TaskSnapshot
 from tiny_harness.effects import CommandOutcome
 from tiny_harness.envelope import TaskPatch
 from tiny_harness.events import EventKind
@@ -66,6 +66,16 @@ class NewChild(Model):
     acceptance_criteria: tuple[str, ...] = ()
 
 
+class NewRemote(Model):
+    """A sub-task to be given to a remote agent."""
+
+    child: Child
+    """Its row."""
+    goal: str
+    description: str = ""
+    acceptance_criteria: tuple[str, ...] = ()
+
+
 class Decision(Model):
     """What is to become of a task: its next snapshot and the events that say so. No drafts: nothing changes."""
 
@@ -81,5 +91,7 @@ class Decision(Model):
     """Of the step that `drafts` begin with."""
     children: tuple[NewChild, ...] = ()
     """Sub-tasks to be made first."""
+    remotes: tuple[NewRemote, ...] = ()
+    """Sub-tasks whose stand-ins are to be started first."""
     verdicts: tuple[Verdict, ...] = ()
     """What hooks said on the way, kept with the commit."""

@@ -155,15 +155,22 @@ def child_changed(snapshot: TaskSnapshot, change: ChildChanged, note: str) -> De
     Args:
         snapshot: The task.
         change: How the sub-task is now.
-        note: The news, as a message's JSON; used if the sub-task has ended.
+        note: The news, as a message's JSON; used if the sub-task has ended, or a remote one's turn has.
     """
     row = next((child for child in snapshot.children if child.task_id == change.task_id), None)
     if snapshot.state.is_terminal or row is None or row.seq >= change.seq:
         return None
-    noted = row.model_copy(update={"seq": change.seq, "state": change.state, "sub_state": change.sub_state})
+    noted = row.model_copy(
+        update={
+            "seq": change.seq,
+            "state": change.state,
+            "sub_state": change.sub_state,
+            "remote_id": change.remote_id or row.remote_id,
+        }
+    )
     children = tuple(noted if child is row else child for child in snapshot.children)
     after = snapshot.model_copy(update={"children": children})
-    if not change.state.is_terminal:
+    if not (change.state.is_terminal or change.is_news):
         draft = Draft(kind="state", state=after.state, sub_state=after.sub_state, tells_task=True)
         return Decision(snapshot=after, drafts=(draft,))
     decision = _take_note(after, Input(seq=snapshot.head + 1, message_id=note_id(change)))

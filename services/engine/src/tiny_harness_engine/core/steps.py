@@ -96,7 +96,9 @@ def end_step(
     uses = tuple(ToolUse(call_id=plan.call_id, name=plan.name, is_error=plan.call in failed) for plan in plans)
     decision = _ask(snapshot, applied, uses, asking) if asking else _go_on(snapshot, applied, uses)
     verdicts = (*report.verdicts, *(verdict for answer in answers.values() for verdict in answer.verdicts))
-    told = decision.model_copy(update={"results": applied.results, "children": applied.children})
+    told = decision.model_copy(
+        update={"results": applied.results, "children": applied.children, "remotes": applied.remotes}
+    )
     return with_report(told, report.model_copy(update={"verdicts": verdicts}))
 
 

@@ -6,6 +6,7 @@ never by its number. Commands and their replies are no part of it.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -15,11 +16,9 @@ from tiny_harness.events import Event
 from tiny_harness.ext import commands, status
 from tiny_harness.ext.stream import KEY
 from tiny_harness_engine.core.blocks import in_block
+from tiny_harness_engine.core.window import Entry, Window
 from tiny_harness_engine.models.port import ModelMessage, ToolCall
 from tiny_harness_engine.records import CallResult, GateRecord, StepRecord
-
-CHARS_PER_TOKEN: Final = 4
-"""A rough estimate, good enough to stay below a provider's limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,10 @@ class Line:
     """No finished turn has read it: it is asked now, or its turn was cut."""
     is_ours: bool = False
     """The harness wrote it: a brief, or news of a sub-task."""
+    turn: int = 0
+    """Of what a step read, said or did: its turn."""
+    measured: int | None = None
+    """Of a model's answer to a step: tokens of the call, as the provider counted them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +61,21 @@ class Conversation:
         """Leave out what a policy refused, and put in the words that it replaced."""
         return Conversation(_gated(self.told, gates), _gated(self.asked, gates))
 
-    def window(self, max_tokens: int) -> list[ModelMessage]:
-        """Cut it to what a model can take: the oldest messages are left out first, those that are asked never."""
-        asked = [line.message for line in self.asked]
-        return [*_newest([line.message for line in self.told], max_tokens - _tokens(asked)), *asked]
+    def window(self, turn: int, fixed_tokens: int) -> Window:
+        """Make it a window.
+
+        Args:
+            turn: The turn that runs.
+            fixed_tokens: Estimated tokens of what stands before it.
+        """
+        lines = (*self.told, *self.asked)
+        places = Counter[int]()
+        entries: list[Entry] = []
+        for line in lines:
+            entries.append(Entry(f"{line.seq}.{places[line.seq]}", line.message, line.measured))
+            places[line.seq] += 1
+        current = next((place for place, line in enumerate(self.told) if line.turn == turn), len(self.told))
+        return Window(tuple(entries), current, fixed_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +88,20 @@ class Work:
     )
     """By the place of each call within its step, as far as they are known."""
 
-    def messages(self, turn: int, step: int) -> list[ModelMessage]:
-        """Make the messages of one step: what the model said and asked for, and the results of all its calls."""
+    def lines(self, turn: int, step: int, seq: int) -> list[Line]:
+        """Make the lines of one step: what the model said and asked for, and the results of all its calls."""
         record = self.steps.get((turn, step))
         if record is None:
             return []
         calls = tuple(ToolCall(call.call_id, call.name, call.arguments) for call in record.tool_calls)
         said = ModelMessage("assistant", record.text, record.message_id, calls)
         results = self.results.get((turn, step), {})
-        return [said, *(_answer(call, results.get(place)) for place, call in enumerate(calls))]
+        measured = record.input_tokens + record.output_tokens
+        answers = (_answer(call, results.get(place)) for place, call in enumerate(calls))
+        return [
+            Line(said, seq, turn=turn, measured=measured or None),
+            *(Line(answer, seq, turn=turn) for answer in answers),
+        ]
 
 
 NO_WORK: Final = Work()
@@ -115,16 +134,18 @@ def read_conversation(events: Iterable[Event], reading: Sequence[str], work: Wor
             waiting[received["messageId"]] = Line(message, event.seq, is_ours=not event.cause.startswith("m:"))
         reply = payload.get("statusUpdate", {}).get("status", {}).get("message")
         if event.kind == "step":
-            told += [waiting.pop(message_id) for message_id in data.get("read", ()) if message_id in waiting]
-            told += [Line(message, event.seq) for message in work.messages(data["turn"], data["step"])]
+            read = [waiting.pop(message_id) for message_id in data.get("read", ()) if message_id in waiting]
+            told += [replace(line, turn=data["turn"]) for line in read]
+            told += work.lines(data["turn"], data["step"], event.seq)
             continue
         if reply is not None and "request_id" in metadata.get(status.KEY, {}):
             continue  # a question about a call: what was said of it is in the call's result
         for message_id in data.get("in_reply_to", ()):
             if message_id in waiting:
                 told.append(replace(waiting.pop(message_id), is_unread=reply is None))
-        if event.kind == "state" and "step" in data:
-            told += [Line(message, event.seq) for message in work.messages(data["turn"], data["step"])]
+        if event.kind == "state" and "step" in data:  # cut: words that nobody was told do not count, calls do
+            done = work.lines(data["turn"], data["step"], event.seq)
+            told += done if done and done[0].message.tool_calls else []
         if reply is not None and commands.KEY not in metadata:
             told.append(Line(ModelMessage("assistant", _text(reply), reply["messageId"]), event.seq))
     asked = [replace(waiting[message_id], is_unread=True) for message_id in reading if message_id in waiting]
@@ -180,16 +201,3 @@ def _text(message: dict[str, Any]) -> str:
 
 def _data(part: dict[str, Any]) -> str:
     return in_block("data", json.dumps(part.get("data"), ensure_ascii=False))
-
-
-def _newest(messages: list[ModelMessage], max_tokens: int) -> list[ModelMessage]:
-    kept = len(messages)
-    while kept > 0 and (max_tokens := max_tokens - _tokens(messages[kept - 1 : kept])) >= 0:
-        kept -= 1
-    while kept < len(messages) and messages[kept].role == "tool":
-        kept += 1  # a result without its call is no message
-    return messages[kept:]
-
-
-def _tokens(messages: Sequence[ModelMessage]) -> int:
-    return sum(len(message.text) // CHARS_PER_TOKEN + 4 for message in messages)

@@ -24,6 +24,8 @@ class Intrinsic:
     """Whether it is of no use where there are no skills."""
 
 
+NO_AGENTS: Final[Mapping[str, str]] = {}
+
 INTRINSICS: Final[Mapping[str, Intrinsic]] = {
     "create_plan": Intrinsic(
         acts.CreatePlan,
@@ -70,10 +72,26 @@ INTRINSICS: Final[Mapping[str, Intrinsic]] = {
 """By name, in the order in which models are offered them."""
 
 
-def intrinsic_specs(*, has_skills: bool) -> tuple[ToolSpec, ...]:
-    """List the tools to offer, always in the same order: providers cache what does not change."""
-    offered = (item for item in INTRINSICS.items() if has_skills or not item[1].needs_skills)
-    return tuple(ToolSpec(name, tool.description, parameters(tool.act)) for name, tool in offered)
+def intrinsic_specs(*, has_skills: bool, agents: Mapping[str, str] = NO_AGENTS) -> tuple[ToolSpec, ...]:
+    """List the tools to offer, always in the same order: providers cache what does not change.
+
+    Args:
+        has_skills: Whether there are any.
+        agents: What the configuration says of each remote agent, by name.
+    """
+    offered = [item for item in INTRINSICS.items() if has_skills or not item[1].needs_skills]
+    specs = {name: ToolSpec(name, tool.description, parameters(tool.act)) for name, tool in offered}
+    specs["spawn_subtask"] = _for_agents(specs["spawn_subtask"], agents)
+    return tuple(specs.values())
+
+
+def _for_agents(spec: ToolSpec, agents: Mapping[str, str]) -> ToolSpec:
+    """Name the remote agents that there are; without any there is nothing to choose."""
+    if agents:
+        told = "\n".join(f"- {name}: {words}".rstrip(": ") for name, words in agents.items())
+        return ToolSpec(spec.name, f"{spec.description} Agents elsewhere:\n{told}", spec.parameters)
+    properties = {name: value for name, value in spec.parameters["properties"].items() if name != "agent"}
+    return ToolSpec(spec.name, spec.description, {**spec.parameters, "properties": properties})
 
 
 def parameters(model: type[BaseModel]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ with workflow.unsafe.imports_passed_through():
     from tiny_harness_engine.core.drafts import Decision
     from tiny_harness_engine.core.incoming import read_delivery
     from tiny_harness_engine.failures import to_failure
+    from tiny_harness_engine.remote_calls import FOLLOW_CHILDREN
     from tiny_harness_engine.workflows.commands import CommandQueue
     from tiny_harness_engine.workflows.ledger import Decide, Ledger, is_final
     from tiny_harness_engine.workflows.turns import Turns, pause
@@ -62,6 +63,7 @@ class TaskWorkflow:
     async def run(self, start: StartTask) -> None:
         """Work until the task has ended. A run that finds no task ends at once."""
         await self._open(start)
+        await self._follow_children()
         while self._ledger.is_open:
             if not self._ledger.is_running:
                 await self._park()
@@ -142,13 +144,27 @@ class TaskWorkflow:
             workflow.logger.warning("hooks could not be asked: %s", error.cause)
             return Judgement(refusal="the hooks that decide it did not answer")
 
+    async def _follow_children(self) -> None:
+        """See that somebody stands in for each open sub-task at another agent: Temporal may have lost them."""
+        rows = self._ledger.state.children if self._ledger.state else ()
+        if any(child.agent is not None and not child.state.is_terminal for child in rows):
+            await workflow.execute_activity(
+                FOLLOW_CHILDREN,
+                self._ledger.task_id,
+                start_to_close_timeout=STOP_TIMEOUT,
+                retry_policy=COMMIT_RETRY,
+            )
+
     async def _stop_children(self) -> None:
         """Take the sub-tasks along that are still open."""
-        open_ones = self._ledger.state.unresolved if self._ledger.state else ()
+        rows = self._ledger.state.children if self._ledger.state else ()
+        open_ones = [child for child in rows if not child.state.is_terminal]
         if open_ones:
+            here = tuple(child.task_id for child in open_ones if child.agent is None)
+            elsewhere = tuple(child for child in open_ones if child.agent is not None)
             await workflow.execute_activity(
                 STOP_CHILDREN,
-                StopChildren(task_id=self._ledger.task_id, task_ids=open_ones),
+                StopChildren(task_id=self._ledger.task_id, task_ids=here, remotes=elsewhere),
                 start_to_close_timeout=STOP_TIMEOUT,
                 retry_policy=COMMIT_RETRY,
             )

@@ -103,6 +103,18 @@ def _llm(words: str, is_done: bool) -> dict[str, Any]:
     return {"turn": 1, "step": 1, "messages": _window(words), "result": ModelOutput(text=words) if is_done else None}
 
 
+def _trigger(_words: str, _is_done: bool) -> dict[str, Any]:
+    return {"tokens": 90, "window_tokens": 100}
+
+
+def _keep(_words: str, _is_done: bool) -> dict[str, Any]:
+    return {"entries": [{"key": "1.0", "role": "user", "tokens": 9}], "window_tokens": 100}
+
+
+def _summarise(words: str, _is_done: bool) -> dict[str, Any]:
+    return {"system": "conformance", "text": words}
+
+
 def _tool(words: str, is_done: bool) -> dict[str, Any]:
     call = {"call_id": "conformance-call", "tool": "conformance/server.tool", "arguments": json.dumps({"text": words})}
     return {"turn": 1, "step": 1, **call, "result": ToolOutput(text=words) if is_done else None}
@@ -123,6 +135,9 @@ _FIELDS: Final[dict[str, Callable[[str, bool], dict[str, Any]]]] = {
     "task.complete": _complete,
     "context.created": _context_created,
     "llm.invoked": _llm,
+    "compaction.trigger": _trigger,
+    "compaction.keep": _keep,
+    "compaction.summarise": _summarise,
     "tool.invoked": _tool,
 } | {name: _observed for name, operation in OPERATIONS.items() if operation.is_observed}
 """The fields of each operation; the second argument says whether there is a result already."""
