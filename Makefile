@@ -3,6 +3,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
+# Tests wait more than they compute.
+WORKERS ?= 4
 STAMP := $(VENV)/.installed
 
 .PHONY: help demo test lint types soak bench clean
@@ -34,7 +36,7 @@ types: $(STAMP)
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 test: lint types
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
 
 soak: $(STAMP)
 	TINY_HARNESS_SOAK=1 $(BIN)/python -m pytest -q -s tests/e2e

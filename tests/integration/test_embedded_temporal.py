@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client
 
+from tests.ports import free_port
 from tiny_harness.errors import AlreadyRunning, ConfigError
 from tiny_harness.settings import EmbeddedTemporal, Settings
 from tiny_harness.temporal import connect, embedded, open_temporal
@@ -104,9 +105,7 @@ async def test_a_taken_port_is_named(settings: Settings, tmp_path: Path) -> None
 
 
 async def test_a_fixed_port_is_used(settings: Settings, tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     async with connected(having(settings, embedded={"port": port}), tmp_path) as client:
         assert client.service_client.config.target_host == f"127.0.0.1:{port}"
 

@@ -1,7 +1,6 @@
 """Abuse case 10: what a remote body hears is redacted, and what it answers is untrusted text, never a state change."""
 
 import json
-import socket
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
+from tests.ports import free_port
 from tests.security.harness import Harness, QuietServer, whole_harness
 from tiny_harness.background import in_background
 from tiny_harness.commands import CommandSpec
@@ -134,8 +134,7 @@ class Scene:
 async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Scene]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TINY_HARNESS_HOOK_SECRET_FAR", SECRET)
-        with socket.create_server(("127.0.0.1", 0)) as closed:
-            dead = f"http://127.0.0.1:{closed.getsockname()[1]}/rpc"
+        dead = f"http://127.0.0.1:{free_port()}/rpc"
         async with stranger() as service:
             # Each its own address: else the first that fail would open the breaker before the others.
             bodies = (*(_body(way, f"{service.url}/{way}") for way in WAYS), _body("dead", dead))

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.agents.site import PATIENCE_S, bound, until
+from tests.integration.agents.site import PATIENCE_S, until
+from tests.ports import free_port
 from tests.served import Served, serving
 from tiny_harness.address import Address
 from tiny_harness.client import HarnessClient, TaskView, connect
@@ -92,11 +93,9 @@ async def house(settings: Settings, home: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 async def houses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[tuple[House, House]]:
-    ports: list[int] = []
     for name in ("left", "right"):
         (tmp_path / name).mkdir(mode=0o700)
-        with bound() as sock:
-            ports.append(sock.getsockname()[1])
+    ports = free_port(), free_port()
     here, there = tmp_path / "left", tmp_path / "right"
     async with (
         house(settings_of(here, ports[0], "right", ports[1]), here, monkeypatch) as left,

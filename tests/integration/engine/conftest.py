@@ -196,8 +196,11 @@ class Engine:
         self.temporal = temporal
         self.model = model
 
+    def runs(self) -> Runs:
+        return Runs(self.temporal, self.settings.temporal.task_queue)
+
     def housekeeping(self) -> Housekeeping:
-        runs = Runs(self.temporal, self.settings.temporal.task_queue)
+        runs = self.runs()
         stand_ins = StandIns(self.store, self.temporal, self.settings.temporal.task_queue)
         return Housekeeping(Committer(self.store, self.bus, runs, stand_ins), self.temporal, runs)
 

@@ -55,7 +55,7 @@ async def test_a_bug_in_deliver_costs_one_call(
     await task.until_state("INPUT_REQUIRED")
     await task.handle.terminate("so that the next run is loaded with the bug in place")
     bug = Bug(monkeypatch, module, name)
-    await engine.housekeeping().once()
+    await engine.runs().begin(task.id)
     with pytest.raises(HarnessError) as caught:
         await task.say("m2", "two")
     assert type(caught.value) is HarnessError

@@ -1,6 +1,5 @@
 """Everything that a provider does wrong ends as a ModelError with words for people, on each wire format."""
 
-import socket
 from typing import Any
 
 import pytest
@@ -114,9 +113,7 @@ async def test_silence_is_bounded(wire: Any, url: str, ask: Any, text: str) -> N
 
 
 async def test_nobody_listening_may_be_asked_again(wire: Any, ask: Any) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    async with wire.model(f"http://127.0.0.1:{port}") as model:
+    async with wire.model(f"http://127.0.0.1:{free_port()}") as model:
         failed = await ask.failure(model, "hi")
     assert failed.transient
     assert "127.0.0.1" in failed.reason
