@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.ports import free_port
+
 KEY = "sk-very-secret"
 
 
