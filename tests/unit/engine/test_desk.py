@@ -123,6 +123,11 @@ def test_a_tool_that_ends_starts_the_ladder_anew_even_if_that_was_bookkeeping() 
     assert day.said("reminds") == [(35, ("a",))]
 
 
+def test_a_worker_that_says_that_it_runs_something_is_left_alone_for_so_long() -> None:
+    day = Day().give("a").until(1).hear("a", busy_for=60 * MINUTE).until(67.5)
+    assert [row[0] for row in day.said("reminds")] == [66, 67]
+
+
 def test_tasks_start_in_the_order_in_which_they_were_given() -> None:
     day = Day().give("a", "b", "c")
     assert day.said("starts") == [(0, "a")]

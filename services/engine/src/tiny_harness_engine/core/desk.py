@@ -44,7 +44,9 @@ class News(Model):
     is_active: bool = True
     """Whether its worker did something, or somebody wrote to it; else only its bookkeeping changed."""
     is_busy: bool = False
-    """Whether the worker runs a tool or a command in the background."""
+    """Whether the worker is known to run a tool or a command."""
+    busy_for: timedelta = timedelta()
+    """For how long, from now, the worker itself says that it runs one."""
     is_stopped: bool = False
     """Whether its people stopped the worker, and nobody has written since."""
 
@@ -177,12 +179,12 @@ def _heard(rules: Rules, known: Paper | None, news: News, now: datetime) -> Pape
         return _active(rules, Paper(task_id=news.task_id, quiet_since=now, **facts), now)
     paper = known.model_copy(update=facts)
     is_idle_again = _is_supervised(paper) and not _is_supervised(known)
-    return _active(rules, paper, now) if news.is_active or is_idle_again else paper
+    return _active(rules, paper, now, news.busy_for) if news.is_active or is_idle_again else paper
 
 
-def _active(rules: Rules, paper: Paper, now: datetime) -> Paper:
+def _active(rules: Rules, paper: Paper, now: datetime, busy_for: timedelta = timedelta()) -> Paper:
     """Start the ladder anew."""
-    due = now + rules.ladder[0]
+    due = now + busy_for + rules.ladder[0]
     return paper.model_copy(update={"quiet_since": now, "due_at": due, "reminded": 0, "warned": 0, "is_stalled": False})
 
 
