@@ -57,14 +57,19 @@ def open_task(task_id: str, delivery: Delivery, intake: Intake, *, is_command: b
         context_id=new.context_id,
         lifecycle=new.lifecycle,
         state=TaskState.INPUT_REQUIRED,
-        participants=_with_people(people, intake.patch),
+        participants=with_people(people, intake.patch),
     )
     if is_command:
         decision = Decision(snapshot=_parked(empty), received_as="command")
     elif intake.kind == "message":
-        decision = _begin_turn(empty, (Input(seq=1, message_id=intake.message_id, sender=delivery.sender),))
+        decision = begin_turn(empty, (Input(seq=1, message_id=intake.message_id, sender=delivery.sender),))
     else:
         decision = Decision(snapshot=_parked(empty))
+    return opened(decision, delivery, intake)
+
+
+def opened(decision: Decision, delivery: Delivery, intake: Intake) -> Decision:
+    """Record the first message of a task with what it starts."""
     draft = Draft(
         kind="task",
         state=decision.snapshot.state,
@@ -94,7 +99,7 @@ def accept(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake, *, is_com
         return _with(*questions.answer(snapshot, delivery, intake), delivery, intake)
     if intake.kind == "control":
         return _control(snapshot, delivery, intake)
-    joined = snapshot.model_copy(update={"participants": _with_people(snapshot.participants, intake.patch)})
+    joined = snapshot.model_copy(update={"participants": with_people(snapshot.participants, intake.patch)})
     if is_command:
         decision = Decision(snapshot=joined, received_as="command")
     elif intake.kind == "data":
@@ -102,6 +107,11 @@ def accept(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake, *, is_com
     else:
         message = Input(seq=snapshot.head + 1, message_id=intake.message_id, sender=delivery.sender)
         decision = _take_words(joined, message, intake)
+    return received(decision, delivery, intake)
+
+
+def received(decision: Decision, delivery: Delivery, intake: Intake) -> Decision:
+    """Record a message to an open task with what it does there."""
     draft = Draft(
         kind="input" if intake.kind == "message" else "state",
         state=decision.snapshot.state,
@@ -136,7 +146,7 @@ def reject(snapshot: TaskSnapshot, reason: str, verdicts: tuple[Verdict, ...] = 
     """End a task that a policy did not let start; `None` if it has ended already."""
     if snapshot.state.is_terminal:
         return None
-    decision = _end(snapshot, TaskState.REJECTED)
+    decision = end_task(snapshot, TaskState.REJECTED)
     draft = decision.drafts[0].model_copy(update={"kind": "reply", "words": reason})
     return decision.model_copy(update={"drafts": (draft,), "verdicts": verdicts})
 
@@ -193,7 +203,7 @@ def note_id(change: ChildChanged) -> str:
 
 def cancel(snapshot: TaskSnapshot) -> Decision | None:
     """Cancel a task; `None` if it has ended already."""
-    return None if snapshot.state.is_terminal else _end(snapshot, TaskState.CANCELED)
+    return None if snapshot.state.is_terminal else end_task(snapshot, TaskState.CANCELED)
 
 
 def is_running(snapshot: TaskSnapshot) -> bool:
@@ -203,7 +213,7 @@ def is_running(snapshot: TaskSnapshot) -> bool:
 
 def _control(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake) -> Decision:
     if intake.control == "complete":
-        decision = _end(snapshot, TaskState.COMPLETED)
+        decision = end_task(snapshot, TaskState.COMPLETED)
     else:
         cut = cut_turn(snapshot)
         if cut is None:
@@ -220,7 +230,7 @@ def _take_words(snapshot: TaskSnapshot, message: Input, intake: Intake) -> Decis
     if not _works_here(snapshot):
         return _hear_participant(snapshot, message)
     if not snapshot.reading and snapshot.state is not TaskState.SUBMITTED:
-        return _begin_turn(snapshot, (message, *snapshot.mailbox))
+        return begin_turn(snapshot, (message, *snapshot.mailbox))
     if len(snapshot.mailbox) >= MAX_MAILBOX:
         raise QueueFull(MAX_MAILBOX)
     queued = snapshot.model_copy(update={"mailbox": (*snapshot.mailbox, message)})
@@ -245,7 +255,7 @@ def _take_note(snapshot: TaskSnapshot, note: Input) -> Decision:
     """Give the model a note: at once if it is idle, else after what it does, or waits for."""
     is_idle = not snapshot.reading and snapshot.sub_state in (None, AWAITING_NEXT_MESSAGE)
     if is_idle and snapshot.state in (TaskState.INPUT_REQUIRED, TaskState.WORKING):
-        return _begin_turn(snapshot, (note, *snapshot.mailbox))
+        return begin_turn(snapshot, (note, *snapshot.mailbox))
     waiting = snapshot.model_copy(update={"mailbox": (*snapshot.mailbox, note)})
     return Decision(snapshot=waiting, received_as="queued")
 
@@ -257,7 +267,8 @@ def _after_reply(snapshot: TaskSnapshot) -> TaskState:
     return TaskState.WORKING if snapshot.unresolved else TaskState.COMPLETED
 
 
-def _begin_turn(snapshot: TaskSnapshot, reading: tuple[Input, ...]) -> Decision:
+def begin_turn(snapshot: TaskSnapshot, reading: tuple[Input, ...]) -> Decision:
+    """Start the next turn, which reads these messages."""
     turn = snapshot.turn + 1
     working = snapshot.model_copy(
         update={
@@ -278,7 +289,7 @@ def _close_turn(snapshot: TaskSnapshot, done: TaskState, draft: Draft) -> Decisi
     answered = tuple(message.message_id for message in snapshot.reading)
     idle = snapshot.model_copy(update={"state": done, "sub_state": None, "step": 0, "reading": (), **NO_STEP})
     if snapshot.mailbox and done is not TaskState.FAILED:
-        after = _begin_turn(idle, snapshot.mailbox).snapshot
+        after = begin_turn(idle, snapshot.mailbox).snapshot
     else:
         after = _parked(idle) if done is TaskState.INPUT_REQUIRED else idle
     told = draft.model_copy(update={"state": after.state, "sub_state": after.sub_state, "in_reply_to": answered})
@@ -293,7 +304,7 @@ def with_report(decision: Decision, report: TurnReport) -> Decision:
     return decision.model_copy(update={"snapshot": used, "drafts": (draft, *others), "verdicts": report.verdicts})
 
 
-def _end(snapshot: TaskSnapshot, state: TaskState) -> Decision:
+def end_task(snapshot: TaskSnapshot, state: TaskState) -> Decision:
     """End the task from outside: a running turn is cut, messages that wait stay unread in its history."""
     cut = tuple(message.message_id for message in snapshot.reading)
     turn = snapshot.turn if cut else None
@@ -310,7 +321,8 @@ def _parked(snapshot: TaskSnapshot) -> TaskSnapshot:
     return snapshot.model_copy(update={"state": TaskState.INPUT_REQUIRED, "sub_state": AWAITING_NEXT_MESSAGE})
 
 
-def _with_people(people: tuple[Participant, ...], patch: TaskPatch | None) -> tuple[Participant, ...]:
+def with_people(people: tuple[Participant, ...], patch: TaskPatch | None) -> tuple[Participant, ...]:
+    """Add whom an envelope adds."""
     everyone = add_people(people, patch.participants or () if patch else ())
     if len(everyone) > MAX_PARTICIPANTS:
         raise InvalidInput("invalid_envelope", "payload.participants", f"a task may have {MAX_PARTICIPANTS}")
