@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from tiny_harness.ext import EXTENSION_BASE, commands, status, stream, task
+from tiny_harness.ext import EXTENSION_BASE, commands, status, stream, supervision, task
 from tiny_harness.settings import Settings
 from tiny_harness_gateway.card import build_card
 
@@ -21,6 +21,7 @@ EXTENSIONS: dict[str, tuple[str, str, type[BaseModel]]] = {
     status.NAME: (status.URI, status.KEY, status.StatusData),
     commands.NAME: (commands.URI, commands.KEY, commands.CommandsData),
     stream.NAME: (stream.URI, stream.KEY, stream.StreamData),
+    supervision.NAME: (supervision.URI, supervision.KEY, supervision.SupervisionData),
 }
 """By name: URI, metadata key, and the model of what stands under the key."""
 

@@ -27,6 +27,7 @@ from tiny_harness_engine.agents.stand_ins import StandIns
 from tiny_harness_engine.housekeeping import Housekeeping
 from tiny_harness_engine.models import ModelReply, ModelRequest
 from tiny_harness_engine.runs import Runs
+from tiny_harness_engine.supervisors import Supervisors
 from tiny_harness_engine.worker import open_worker
 
 PATIENCE_S = 30
@@ -81,8 +82,11 @@ class Task:
         message = {"messageId": message_id, "role": "ROLE_USER", "parts": parts}
         return Delivery(sender=Sender(id=sender), message=json.dumps(message), new_task=new)
 
-    async def start(self, message_id: str, text: str, lifecycle: Lifecycle = "conversation") -> Receipt:
-        delivery = self._delivery(message_id, [{"text": text}], "ann", NewTask(context_id="c", lifecycle=lifecycle))
+    async def start(
+        self, message_id: str, text: str, lifecycle: Lifecycle = "conversation", worker: str | None = None
+    ) -> Receipt:
+        new = NewTask(context_id="c", lifecycle=lifecycle, worker=worker)
+        delivery = self._delivery(message_id, [{"text": text}], "ann", new)
         operation: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
             contracts.TASK_WORKFLOW,
             StartTask(task_id=self.id, first=delivery),
@@ -202,7 +206,11 @@ class Engine:
     def housekeeping(self) -> Housekeeping:
         runs = self.runs()
         stand_ins = StandIns(self.store, self.temporal, self.settings.temporal.task_queue)
-        return Housekeeping(Committer(self.store, self.bus, runs, stand_ins), self.temporal, runs)
+        return Housekeeping(
+            Committer(self.store, self.bus, runs, stand_ins, Supervisors(self.settings, self.temporal)),
+            self.temporal,
+            runs,
+        )
 
     def task(self) -> Task:
         return Task(self, uuid.uuid4().hex)

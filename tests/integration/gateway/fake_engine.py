@@ -7,11 +7,14 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import cast
 
+from temporalio.client import Client
+
 from tiny_harness.bus import Bus, Frame
 from tiny_harness.contracts import Cancel, Delivery, Input, Receipt, TaskSnapshot
 from tiny_harness.errors import InvalidInput, TaskNotFound
 from tiny_harness.ext.stream import Delta
 from tiny_harness.intake import fingerprint, message_cause, read_message
+from tiny_harness.settings import Settings
 from tiny_harness.store import Store
 from tiny_harness_engine.activities.committer import Committer
 from tiny_harness_engine.agents.stand_ins import StandIns
@@ -22,6 +25,7 @@ from tiny_harness_engine.core.drafts import Decision
 from tiny_harness_engine.core.wire import render_delta
 from tiny_harness_engine.records import StepRecord, reply_id
 from tiny_harness_engine.runs import Runs
+from tiny_harness_engine.supervisors import Supervisors
 
 
 class FakeEngine:
@@ -43,7 +47,10 @@ class FakeEngine:
         self.tells = asyncio.Event()
         """Cleared: what is in the store is in, but no receipt is given."""
         self.tells.set()
-        self._commits = Committer(store, bus, cast(Runs, None), cast(StandIns, None))  # for families
+        # For families.
+        self._commits = Committer(
+            store, bus, cast(Runs, None), cast(StandIns, None), Supervisors(Settings(), cast(Client, None))
+        )
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._group: asyncio.TaskGroup | None = None
 

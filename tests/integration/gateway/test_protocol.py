@@ -24,7 +24,7 @@ from a2a.utils import errors
 from tests.integration.gateway.served import TOKEN, Caller, Gateway, words
 from tiny_harness._version import __version__
 from tiny_harness.errors import Unavailable
-from tiny_harness.ext import commands, status, stream, task
+from tiny_harness.ext import commands, status, stream, supervision, task
 from tiny_harness_gateway import event_stream
 
 pytestmark = pytest.mark.timeout(60)
@@ -96,7 +96,7 @@ async def test_the_card_tells_bindings_extensions_and_scheme_and_is_cached(gatew
         (f"{gateway.url}/rest", "HTTP+JSON"),
     ]
     extensions = card["capabilities"]["extensions"]
-    assert [one["uri"] for one in extensions] == [task.URI, status.URI, commands.URI, stream.URI]
+    assert [one["uri"] for one in extensions] == [task.URI, status.URI, commands.URI, stream.URI, supervision.URI]
     assert not any(one.get("required") for one in extensions)
     assert card["capabilities"]["streaming"]
     assert "bearer" in card["securitySchemes"]

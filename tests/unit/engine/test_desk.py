@@ -27,10 +27,15 @@ class Day:
         self.now = START
         self.told: list[tuple[float, Notice]] = []
         self._seq = 0
+        self._activity = 0
 
-    def hear(self, task_id: str, state: TaskState = TaskState.WORKING, **facts: Any) -> "Day":
+    def hear(
+        self, task_id: str, state: TaskState = TaskState.WORKING, *, is_active: bool = True, **facts: Any
+    ) -> "Day":
         self._seq += 1
-        self.desk = hear(self.desk, News(task_id=task_id, seq=self._seq, state=state, **facts), self.now)
+        self._activity += is_active
+        news = News(task_id=task_id, seq=self._seq, state=state, activity=self._activity, **facts)
+        self.desk = hear(self.desk, news, self.now)
         return self._look()
 
     def give(self, *task_ids: str) -> "Day":
@@ -49,7 +54,7 @@ class Day:
 
     def said(self, *kinds: str) -> list[tuple[Any, ...]]:
         return [
-            (minute, *(value for name, value in notice.model_dump().items() if name != "kind"))
+            (minute, *(value for name, value in notice.model_dump(exclude={"kind", "quiet", "left"}).items()))
             for minute, notice in self.told
             if notice.kind in kinds
         ]

@@ -19,7 +19,9 @@ CANCEL: Final = "cancel"
 RECONCILE: Final = "reconcile"
 SNAPSHOT: Final = "snapshot"
 CHILD_CHANGED: Final = "child_changed"
+NOTICE: Final = "notice"
 REMOTE_WORKFLOW: Final = "RemoteTaskWorkflow"
+SUPERVISOR_WORKFLOW: Final = "SupervisorWorkflow"
 
 
 class Model(BaseModel):
@@ -40,6 +42,9 @@ class NewTask(Model):
 
     context_id: str
     lifecycle: Lifecycle = "conversation"
+    worker: str | None = None
+    """Of a supervised task: who works on it."""
+    worker_kind: ParticipantKind = "agent"
 
 
 class Delivery(Model):
@@ -171,6 +176,30 @@ class Approval(Model):
     reason: str = ""
 
 
+class Supervision(Model):
+    """How a supervised task stands with its worker (adr-042)."""
+
+    worker: str
+    position: int | None = None
+    """Its place in the worker's queue, from 1, while it waits there."""
+    activity: int = 1
+    """Counts what the worker did and what people wrote: each starts the watchdog's ladder anew."""
+    busy_minutes: int = 0
+    """For how long, from the last activity, the worker says that it runs something."""
+    reminders: int = 0
+    """Since the last activity."""
+    warnings: int = 0
+    """That it will expire, since the last activity."""
+    is_stalled: bool = False
+    """Whether reminders did not help."""
+    is_stopped: bool = False
+    """Whether its people stopped the worker, and nobody has written since."""
+    is_expired: bool = False
+    """Whether it was ended because nothing happened for too long."""
+    last_line: str = ""
+    """What the worker said at last, cut to a line."""
+
+
 class TaskSnapshot(Model):
     """All that a run needs to know of its task. Holds no messages; replaced with every commit."""
 
@@ -214,6 +243,8 @@ class TaskSnapshot(Model):
     usage: Usage = Usage()
     budgets: int = 0
     """How many more budgets people have granted."""
+    supervision: Supervision | None = None
+    """Of a supervised task."""
 
     @property
     def unresolved(self) -> tuple[str, ...]:
@@ -229,6 +260,11 @@ def workflow_id(task_id: str) -> str:
 def remote_workflow_id(parent: str, child: str) -> str:
     """Name the workflow that stands in for a remote sub-task."""
     return f"remote:{parent}:{child}"
+
+
+def supervisor_workflow_id(worker: str) -> str:
+    """Name the workflow that supervises a worker."""
+    return f"worker:{worker}"
 
 
 def shard(task_id: str) -> int:

@@ -9,11 +9,14 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from tiny_harness.errors import InvalidInput
-from tiny_harness.ext.task import SERVER_CONTROLLED, Participant, TaskText
+from tiny_harness.ext.task import PARTICIPANT_ID_PATTERN, SERVER_CONTROLLED, Participant, TaskText
 
 MEDIA_TYPE: Final = "application/vnd.tiny-harness.event+json"
 
 Action = Literal["complete", "interrupt", "answer"]
+
+MAX_SUMMARY_CHARS: Final = 20_000
+MAX_RUNNING_MINUTES: Final = 240
 
 
 class Control(BaseModel):
@@ -36,11 +39,35 @@ class Control(BaseModel):
         return self
 
 
+class WorkerUpdate(BaseModel):
+    """How a worker says that its supervised task stands: nothing else ends that, but its people (adr-042)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["task_update"] = "task_update"
+    status: Literal["done", "blocked", "failed", "running"]
+    """`running`: nothing has changed, but the worker is at it."""
+    summary: str = Field(default="", max_length=MAX_SUMMARY_CHARS)
+    """The result, what is needed, or why not; of `running` what it does, if it likes."""
+    minutes: int = Field(default=0, ge=0, le=MAX_RUNNING_MINUTES)
+    """Of `running`: for how long something runs that will say nothing; nobody is reminded meanwhile."""
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.status != "running" and not self.summary.strip():
+            raise ValueError("summary says how it ended, or what is needed")
+        if self.status != "running" and self.minutes:
+            raise ValueError("minutes belong to the status running")
+        return self
+
+
 class TaskPatch(TaskText):
     """New values for a task's data. Absent fields stay as they are."""
 
     participants: tuple[Participant, ...] | None = Field(default=None, max_length=100)
     """People to add, each with a role; who is on the task stays on it."""
+    worker: str | None = Field(default=None, pattern=PARTICIPANT_ID_PATTERN)
+    """Of a new task: the participant that works on it, which makes it a supervised one."""
 
 
 class TaskEnvelope(BaseModel):
@@ -52,9 +79,9 @@ class TaskEnvelope(BaseModel):
     payload: TaskPatch
 
 
-_adapter: TypeAdapter[Control | TaskEnvelope] = TypeAdapter(
-    Annotated[Control | TaskEnvelope, Field(discriminator="kind")]
-)
+Envelope = Control | TaskEnvelope | WorkerUpdate
+
+_adapter: TypeAdapter[Envelope] = TypeAdapter(Annotated[Envelope, Field(discriminator="kind")])
 
 
 def control_part(action: Action, reason: str | None = None) -> dict[str, Any]:
@@ -71,7 +98,12 @@ def answer_part(request_id: str, value: str) -> dict[str, Any]:
     return {"data": data, "mediaType": MEDIA_TYPE}
 
 
-def decode(data: Any, where: str) -> Control | TaskEnvelope:
+def update_part(update: WorkerUpdate) -> dict[str, Any]:
+    """Build the data part of a worker's update, as A2A JSON."""
+    return {"data": update.model_dump(exclude_defaults=True) | {"kind": update.kind}, "mediaType": MEDIA_TYPE}
+
+
+def decode(data: Any, where: str) -> Envelope:
     """Read the data of an envelope part.
 
     Args:
@@ -89,5 +121,5 @@ def decode(data: Any, where: str) -> Control | TaskEnvelope:
         return _adapter.validate_python(data)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        steps = [str(step) for step in first["loc"] if step not in ("control", "task")]
+        steps = [str(step) for step in first["loc"] if step not in ("control", "task", "task_update")]
         raise InvalidInput("invalid_envelope", ".".join([where, *steps]), first["msg"]) from None

@@ -100,9 +100,12 @@ class TaskEnded(HarnessError):
     task_id: str
     state: str
     """The terminal state's word, such as `COMPLETED`."""
+    is_expired: bool = False
+    """Whether it was ended because nothing happened for too long."""
 
     def __str__(self) -> str:
-        return f"task {self.task_id} is {self.state}: it has ended; start a new one, with the same contextId to go on"
+        why = "nothing happened for too long and it has expired" if self.is_expired else "it has ended"
+        return f"task {self.task_id} is {self.state}: {why}; start a new one, with the same contextId to go on"
 
 
 @dataclass(eq=False)

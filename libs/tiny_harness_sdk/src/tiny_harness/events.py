@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-EventKind = Literal["task", "input", "step", "reply", "state", "lost"]
+EventKind = Literal["task", "input", "step", "reply", "artifact", "state", "lost"]
 """`task` is a task's first event, `input` records a participant's message, `step` a model step that asked for tools,
-`reply` carries the agent's words, `state`
+`reply` carries the agent's words, `artifact` a task's result, `state`
 only a state, `lost` stands for numbers that a failover of the database took back."""
 
 

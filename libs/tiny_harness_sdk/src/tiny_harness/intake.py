@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict
 
 from tiny_harness import access
-from tiny_harness.envelope import MEDIA_TYPE, Action, Control, TaskPatch, decode
+from tiny_harness.envelope import MEDIA_TYPE, Action, Control, TaskEnvelope, TaskPatch, WorkerUpdate, decode
 from tiny_harness.errors import InvalidInput, UnsupportedContent
 from tiny_harness.ext import commands
 from tiny_harness.ext.task import Participant
@@ -39,8 +39,9 @@ class Intake(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    kind: Literal["message", "control", "data"]
-    """`message` has words for the model, `control` acts on the task, `data` only changes the task's data."""
+    kind: Literal["message", "control", "data", "update"]
+    """`message` has words for the model, `control` acts on the task, `data` only changes the task's data, `update` is
+    what the worker of a supervised task says of it."""
     message_id: str
     digest: str
     """SHA-256 over the parts: tells a repeat from other content under the same id."""
@@ -51,6 +52,7 @@ class Intake(BaseModel):
     """The question that a control answers."""
     value: str | None = None
     """What it says to it."""
+    update: WorkerUpdate | None = None
     patch: TaskPatch | None = None
     text: str = ""
     """All text parts, joined by blank lines."""
@@ -75,9 +77,11 @@ def read_message(message: dict[str, Any]) -> Intake:
     if len(parts) > MAX_PARTS:
         raise InvalidInput("invalid_params", "message.parts", f"at most {MAX_PARTS} parts are allowed")
     digest, envelope = _digest(parts), content.envelope
+    if isinstance(envelope, Control | WorkerUpdate) and len(parts) > 1:
+        raise InvalidInput("invalid_envelope", "message.parts", "a control is the only part of its message")
+    if isinstance(envelope, WorkerUpdate):
+        return Intake(kind="update", message_id=message_id, digest=digest, update=envelope)
     if isinstance(envelope, Control):
-        if len(parts) > 1:
-            raise InvalidInput("invalid_envelope", "message.parts", "a control is the only part of its message")
         return Intake(
             kind="control",
             message_id=message_id,
@@ -102,14 +106,14 @@ class _Content:
     def __init__(self) -> None:
         self.words: list[str] = []
         self.has_data = False
-        self.envelope: Control | TaskPatch | None = None
+        self.envelope: Control | TaskPatch | WorkerUpdate | None = None
 
     def add(self, part: dict[str, Any], where: str) -> None:
         if "data" in part and part.get("mediaType") == MEDIA_TYPE:
             if self.envelope is not None:
                 raise InvalidInput("invalid_envelope", where, "a message carries one envelope at most")
             decoded = decode(part["data"], f"{where}.data")
-            self.envelope = decoded if isinstance(decoded, Control) else decoded.payload
+            self.envelope = decoded.payload if isinstance(decoded, TaskEnvelope) else decoded
         elif "data" in part:
             self.has_data = True
         elif part.get("text", "").strip():
@@ -133,7 +137,7 @@ def authorise(task_id: str, participants: Iterable[Participant], sender: str, in
     """Check that a sender may do to a task what their message asks.
 
     What has a command's shape passes for everybody on the task: whether it is one, and who may use that one, only the
-    engine knows, and its refusal is a reply on the task.
+    engine knows, and its refusal is a reply on the task. So does a worker's update: the task knows its worker.
 
     Raises:
         TaskNotFound: The sender is not on the task.
@@ -146,7 +150,7 @@ def authorise(task_id: str, participants: Iterable[Participant], sender: str, in
 
 
 def _act(intake: Intake) -> access.Act:
-    if intake.command is not None:
+    if intake.command is not None or intake.kind == "update":
         return "read the task"
     if intake.control == "answer":
         return "approve"

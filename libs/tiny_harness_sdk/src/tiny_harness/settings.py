@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from tiny_harness.ext.task import PARTICIPANT_ID_PATTERN, Lifecycle
+from tiny_harness.ext.task import PARTICIPANT_ID_PATTERN, ParticipantKind
 
 Effort = Literal["low", "medium", "high"]
 
@@ -237,7 +237,7 @@ class ContextSettings(Section):
 class TaskSettings(Section):
     """`[tasks]`: how tasks behave."""
 
-    default_lifecycle: Lifecycle = "conversation"
+    default_lifecycle: Literal["conversation", "delegated"] = "conversation"
     """What a person's first message starts. `delegated` tasks end with their first full reply."""
     max_depth: PositiveInt = 5
     """How many tasks may stand above a sub-task."""
@@ -283,6 +283,43 @@ class AgentSettings(Section):
         return url.rstrip("/")
 
 
+class WorkerSettings(Section):
+    """`[supervision.workers."<participant id>"]`: somebody who works on supervised tasks."""
+
+    kind: ParticipantKind = "agent"
+    capacity: PositiveInt = 1
+    """Tasks that it works on at once; others wait in order."""
+    quiet_minutes: PositiveFloat | None = None
+    """Quiet time before it is reminded first; default: that of `[supervision]`."""
+
+
+class SupervisionSettings(Section):
+    """`[supervision]`: how supervised tasks are watched over (adr-042)."""
+
+    quiet_minutes: PositiveFloat = 5.0
+    """Quiet time before the first reminder."""
+    ladder_minutes: tuple[PositiveFloat, ...] = (1.0, 2.0, 5.0, 10.0, 30.0)
+    """Quiet time from each reminder to the next."""
+    stalled_after_minutes: PositiveFloat = 30.0
+    """Quiet time after the last reminder before the task is stalled, and a person is told."""
+    reminders_per_hour: PositiveInt = 6
+    """What a worker gets at most."""
+    expire_hours: PositiveFloat = 24.0
+    """Time without activity after which a task is canceled."""
+    warn_hours: tuple[PositiveFloat, ...] = (20.0, 23.0)
+    """Time without activity after which its people are warned of that."""
+    workers: Mapping[Annotated[str, Field(pattern=PARTICIPANT_ID_PATTERN)], WorkerSettings] = Field(
+        default_factory=dict[str, WorkerSettings]
+    )
+    """Who works on supervised tasks, by participant id. Others that a task is given to are as if named with defaults."""
+
+    @model_validator(mode="after")
+    def _warnings_come_first(self) -> Self:
+        if list(self.warn_hours) != sorted(self.warn_hours) or any(at >= self.expire_hours for at in self.warn_hours):
+            raise ValueError("warn_hours must rise, and end before expire_hours")
+        return self
+
+
 class AuthSettings(Section):
     """`[auth]`: how the gateway knows who speaks."""
 
@@ -325,6 +362,7 @@ class Settings(Section):
     hooks: HookSettings = HookSettings()
     agents: Mapping[Annotated[str, Field(pattern=AGENT_NAME_PATTERN)], AgentSettings] = Field(default_factory=dict)
     """Remote agents that sub-tasks can be given to, by the names that the model uses."""
+    supervision: SupervisionSettings = SupervisionSettings()
     auth: AuthSettings = AuthSettings()
     retention: RetentionSettings = RetentionSettings()
     o11y: ObservabilitySettings = ObservabilitySettings()

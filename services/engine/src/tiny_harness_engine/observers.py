@@ -202,7 +202,9 @@ class _Observer:
 
 def _task_at(record: TaskRecord, payload: dict[str, Any]) -> TaskRef:
     """Describe a task: its state as of an event, everything else as it is now."""
-    body = payload.get("task") or payload["statusUpdate"]
+    body = payload.get("task") or payload.get("statusUpdate")
+    if body is None:  # an artifact says no state
+        return subject_of(record).task_ref()
     sub_state = body.get("metadata", {}).get(status.KEY, {}).get("sub_state")
     then = {"state": body["status"]["state"], "sub_state": sub_state}
     return subject_of(record).task_ref().model_copy(update=then)

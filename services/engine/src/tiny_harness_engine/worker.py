@@ -29,6 +29,7 @@ from tiny_harness_engine.activities.settling import Settling
 from tiny_harness_engine.activities.spending import Spending
 from tiny_harness_engine.activities.step import StepActivity
 from tiny_harness_engine.activities.stop_children import StopChildrenActivity
+from tiny_harness_engine.activities.supervising import SupervisingActivities
 from tiny_harness_engine.activities.take import TakeActivity
 from tiny_harness_engine.agents.worker import open_agents
 from tiny_harness_engine.calls import HEARTBEAT_THROTTLE
@@ -42,8 +43,10 @@ from tiny_harness_engine.reporting import Reporting
 from tiny_harness_engine.runs import Runs
 from tiny_harness_engine.servers import open_servers
 from tiny_harness_engine.skills import SkillLibrary
+from tiny_harness_engine.supervisors import Supervisors
 from tiny_harness_engine.toolbox import Toolbox
 from tiny_harness_engine.watchdog import Watchdog
+from tiny_harness_engine.workflows.supervisor import SupervisorWorkflow
 from tiny_harness_engine.workflows.task import TaskWorkflow
 
 GRACE: Final = timedelta(seconds=3)
@@ -97,17 +100,21 @@ async def open_worker(
             hub, SkillLibrary(registry.skills), {name: agent.description for name, agent in settings.agents.items()}
         )
         observers = ObserverDispatcher(store, hooks)
-        committer = Committer(store, bus, runs, agents.stand_ins, observers.notify)
+        supervisors = Supervisors(settings, temporal)
+        committer = Committer(store, bus, runs, agents.stand_ins, supervisors, observers.notify)
+        supervising = SupervisingActivities(store, runs, supervisors)
         children = StopChildrenActivity(store, runs, agents.stand_ins)
         reporting = Reporting(settings, store, registry, health)
         await reporting.publish()
         worker = Worker(
             temporal,
             task_queue=queue,
-            workflows=[TaskWorkflow, *agents.workflows],
+            workflows=[TaskWorkflow, SupervisorWorkflow, *agents.workflows],
             activities=[
                 *_activities(settings, bus, model, registry, hooks, health, committer, tools),
                 children.stop_children,
+                supervising.give_notice,
+                supervising.tell_supervisor,
                 *agents.activities,
             ],
             max_cached_workflows=CACHED_WORKFLOWS,

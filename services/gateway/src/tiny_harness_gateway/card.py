@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse, Response
 
 from tiny_harness._version import __version__
 from tiny_harness.errors import Unavailable
-from tiny_harness.ext import commands, status, stream, task
+from tiny_harness.ext import commands, status, stream, supervision, task
 from tiny_harness.ext.commands import CommandsParams
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store
@@ -40,6 +40,7 @@ _EXTENSIONS: Final = (
     (status.URI, "Why a task is INPUT_REQUIRED, in Task.metadata and status updates."),
     (commands.URI, "Slash commands, listed in params; the reply to one names it in its metadata."),
     (stream.URI, "Cursors to resume streams from, receipts, idempotency keys; token deltas when activated."),
+    (supervision.URI, "How a supervised task stands with its worker: queue, reminders, stalled, expired; AckTask."),
 )
 
 NO_COMMANDS: Final = CommandsParams()

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tiny_harness import access
 from tiny_harness.bus import Frame
-from tiny_harness.contracts import Cancel, Delivery, NewTask, Receipt, Sender, TaskSnapshot
+from tiny_harness.contracts import Cancel, Delivery, NewTask, Receipt, Sender, Supervision, TaskSnapshot
 from tiny_harness.errors import (
     DiskFull,
     InvalidInput,
@@ -30,7 +30,7 @@ from tiny_harness.settings import Settings
 from tiny_harness.store import Reading, Store, TaskPage, TaskQuery, TaskRecord
 from tiny_harness_gateway.engine_client import EngineClient
 from tiny_harness_gateway.subscriptions import Subscriptions
-from tiny_harness_gateway.views import SPOKEN, Json, ends_turn_of, is_reply_to, is_terminal, task_view
+from tiny_harness_gateway.views import SPOKEN, Json, ends_turn_of, is_reply_to, is_terminal, needs_somebody, task_view
 
 MIN_FREE_BYTES: Final = 100_000_000
 MAX_DELIVERY_BYTES: Final = 950_000
@@ -53,7 +53,9 @@ class Sent:
     message_id: str
     receipt: Receipt
     is_settled: bool
-    """Whether there is no turn to wait for: a control, or data alone."""
+    """Whether there is nothing to wait for: a control, data alone, or words of a supervised task's worker."""
+    is_supervised: bool = False
+    """Whether somebody else works on the task, so that its end is waited for and not a turn's."""
 
 
 class Conversations:
@@ -61,6 +63,7 @@ class Conversations:
 
     def __init__(self, settings: Settings, store: Store, engine: EngineClient, subscriptions: Subscriptions) -> None:
         self._lifecycle: Lifecycle = settings.tasks.default_lifecycle
+        self._workers = settings.supervision.workers
         self._store = store
         self._engine = engine
         self._subscriptions = subscriptions
@@ -89,12 +92,15 @@ class Conversations:
             yield items
 
     async def wait_for_turn(self, sent: Sent) -> None:
-        """Wait until the turn that reads a message has ended, ten minutes at most."""
+        """Wait until the turn that reads a message has ended, ten minutes at most.
+
+        On a supervised task, until that has finished or needs something (adr-042).
+        """
         if sent.is_settled or sent.receipt.is_answered:
             return
         try:
             async with asyncio.timeout(TURN_PATIENCE_S):
-                await self._until(sent.task_id, sent.receipt.seq - 1, lambda e: ends_turn_of(e, sent.message_id))
+                await self._until(sent.task_id, sent.receipt.seq - 1, _is_last(sent))
         except TimeoutError:
             return
 
@@ -146,7 +152,7 @@ class Conversations:
         else:
             delivery = _delivery(caller, message, snapshot.task_id, snapshot.context_id)
             receipt = await self._deliver(snapshot, delivery, intake)
-        return Sent(snapshot.task_id, intake.message_id, receipt, intake.kind != "message")
+        return _sent(snapshot.task_id, intake, receipt, snapshot.supervision, caller)
 
     async def _deliver(self, task: TaskSnapshot, delivery: Delivery, intake: Intake) -> Receipt:
         """Deliver a message. A command's reply is out some time before Temporal says so: whichever is first counts."""
@@ -172,7 +178,9 @@ class Conversations:
         task_id = record.snapshot.task_id
         written = await self._store.written(task_id, message_cause(intake.message_id))
         if written is None:
-            raise TaskEnded(task_id, record.snapshot.state.word)
+            supervision = record.snapshot.supervision
+            is_expired = supervision is not None and supervision.is_expired
+            raise TaskEnded(task_id, record.snapshot.state.word, is_expired)
         if written.digest not in (None, fingerprint(caller.id, intake)):
             raise InvalidInput("reused_message_id", "message.messageId", "was used for other content before")
         return Receipt(seq=written.seq, received_as="repeat")
@@ -188,11 +196,21 @@ class Conversations:
             if record is not None:
                 return await self._send_to(caller, record, {**message, "contextId": ""}, intake)
         context_id = await self._context(caller, message.get("contextId", ""))
-        lifecycle: Lifecycle = "delegated" if caller.kind == "agent" else self._lifecycle
-        new = NewTask(context_id=context_id, lifecycle=lifecycle)
+        new = self._new_task(caller, context_id, intake)
         delivery = _delivery(caller, message, task_id, context_id, new)
         receipt = await self._engine.deliver(task_id, delivery)
-        return Sent(task_id, intake.message_id, receipt, intake.kind != "message")
+        supervision = Supervision(worker=new.worker) if new.worker else None
+        return _sent(task_id, intake, receipt, supervision, caller)
+
+    def _new_task(self, caller: Sender, context_id: str, intake: Intake) -> NewTask:
+        """Say what a first message starts: an envelope that names a worker, a supervised task."""
+        worker = intake.patch.worker if intake.patch else None
+        if worker is not None:
+            record = self._workers.get(worker)
+            kind = record.kind if record else "agent"
+            return NewTask(context_id=context_id, lifecycle="supervised", worker=worker, worker_kind=kind)
+        lifecycle: Lifecycle = "delegated" if caller.kind == "agent" else self._lifecycle
+        return NewTask(context_id=context_id, lifecycle=lifecycle)
 
     async def _context(self, caller: Sender, given: str) -> str:
         """A context that the caller is on no task of is treated as new: it grants nothing and tells nothing."""
@@ -212,6 +230,21 @@ class Conversations:
                 if isinstance(item, Event) and is_last(item):
                     return item
         raise Unavailable("this gateway is stopping")
+
+
+def _sent(task_id: str, intake: Intake, receipt: Receipt, supervision: Supervision | None, caller: Sender) -> Sent:
+    """Say what there is to wait for. A task that is given by its data alone is worked on all the same."""
+    if supervision is None or intake.command is not None:
+        return Sent(task_id, intake.message_id, receipt, intake.kind != "message")
+    is_settled = supervision.worker == caller.id or intake.kind not in ("message", "data")
+    return Sent(task_id, intake.message_id, receipt, is_settled, is_supervised=True)
+
+
+def _is_last(sent: Sent) -> Callable[[Event], bool]:
+    """What a send waits for."""
+    if sent.is_supervised:
+        return lambda event: event.seq > sent.receipt.seq and needs_somebody(event)
+    return lambda event: ends_turn_of(event, sent.message_id)
 
 
 def _readable(record: TaskRecord | None, caller: Sender, task_id: str, act: access.Act = "read the task") -> TaskRecord:

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tiny_harness.events import Event
-from tiny_harness.ext import status, stream, task
+from tiny_harness.ext import status, stream, supervision, task
 from tiny_harness.ext.task import TaskText
+from tiny_harness.states import TaskState
 from tiny_harness.store import TaskRecord
-from tiny_harness.task_data import task_data
+from tiny_harness.task_data import result_artifact, supervision_data, task_data
 
 Json = dict[str, Any]
 
@@ -19,13 +20,16 @@ DEFAULT_HISTORY: Final = 100
 MAX_HISTORY: Final = 1_000
 
 
-def task_view(record: TaskRecord, events: Sequence[Event], history_length: int) -> Json:
+def task_view(
+    record: TaskRecord, events: Sequence[Event], history_length: int, acknowledged: Sequence[str] = ()
+) -> Json:
     """Show a task as it was at the last of the given events.
 
     Args:
         record: The task; its data, all but its state, is shown as it is now.
         events: Its last events, in order, at least one.
         history_length: How many of its last messages to show.
+        acknowledged: Who said that they have what they needed.
     """
     last = events[-1]
     body = _body(json.loads(last.payload))
@@ -43,10 +47,25 @@ def task_view(record: TaskRecord, events: Sequence[Event], history_length: int) 
         "status": body["status"],
         "metadata": metadata,
     }
+    supervised = supervision_data(snapshot, acknowledged)
+    if supervised is not None:
+        metadata[supervision.KEY] = supervised
+    results = _results(record, last)
+    if results:
+        shown["artifacts"] = results
     history = messages(events)[-history_length:] if history_length else []
     if history:
         shown["history"] = history
     return shown
+
+
+def _results(record: TaskRecord, last: Event) -> list[Json]:
+    """Show what came of a task that ended with its result: the last words of whoever worked on it."""
+    snapshot = record.snapshot
+    if snapshot.lifecycle == "conversation" or snapshot.state is not TaskState.COMPLETED or last.kind != "reply":
+        return []
+    message = _body(json.loads(last.payload))["status"].get("message")
+    return [result_artifact(snapshot.task_id, message["parts"])] if message else []
 
 
 def messages(events: Sequence[Event]) -> list[Json]:
@@ -78,7 +97,19 @@ def is_reply_to(event: Event, message_id: str) -> bool:
 
 def is_terminal(event: Event) -> bool:
     """Whether a task ends with this event."""
-    return event.kind != "lost" and _body(json.loads(event.payload))["status"]["state"] in _TERMINAL
+    return event.kind not in _STATELESS and _body(json.loads(event.payload))["status"]["state"] in _TERMINAL
+
+
+def needs_somebody(event: Event) -> bool:
+    """Whether a task has ended with this event, or waits for somebody."""
+    if event.kind in _STATELESS:
+        return False
+    state = TaskState(_body(json.loads(event.payload))["status"]["state"])
+    return state.is_terminal or state.is_interrupted
+
+
+_STATELESS: Final = frozenset({"lost", "artifact"})
+"""Kinds of events that say no state."""
 
 
 _TERMINAL: Final = frozenset(

@@ -18,7 +18,7 @@ AGENT_ID: Final = "tiny-harness"
 
 Role = Literal["admin", "reporter", "assignee", "watcher"]
 ParticipantKind = Literal["human", "agent"]
-Lifecycle = Literal["conversation", "delegated"]
+Lifecycle = Literal["conversation", "delegated", "supervised"]
 
 
 class Participant(BaseModel):

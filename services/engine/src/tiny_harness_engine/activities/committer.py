@@ -26,6 +26,7 @@ from tiny_harness_engine.core.transcript import words_of
 from tiny_harness_engine.core.wire import Json, agent_message, own_message, render
 from tiny_harness_engine.records import CallResult, StepRecord
 from tiny_harness_engine.runs import Runs
+from tiny_harness_engine.supervisors import Supervisors
 
 TEMPORAL_PATIENCE_S: Final = 1.0
 """How long a commit waits until a related task has been told, before it is tried again."""
@@ -48,12 +49,14 @@ class Committer:
         bus: Bus,
         runs: Runs,
         stand_ins: StandIns,
+        supervisors: Supervisors,
         notify: Notify = lambda _task_id: None,
     ) -> None:
         self.store = store
         self._bus = bus
         self._runs = runs
         self._stand_ins = stand_ins
+        self.supervisors = supervisors
         self._notify = notify
 
     async def commit(self, request: CommitRequest) -> CommitAnswer:
@@ -188,6 +191,7 @@ class Committer:
                 "task %s is %s (%s) at %s", snapshot.task_id, snapshot.state.word, snapshot.sub_state, snapshot.head
             )
             await self.tell_parent(snapshot)
+        await self.supervisors.tell(snapshot)
 
     async def _text(self, request: CommitRequest) -> str:
         """The task's words afterwards, as JSON; empty if they stay as they are."""
@@ -210,7 +214,7 @@ class Committer:
     async def _agent_message(self, request: CommitRequest, draft: Draft, snapshot: TaskSnapshot) -> Json | None:
         if draft.words is not None:
             return own_message(snapshot, f"{request.task_id}.{request.cause}", draft)
-        if draft.turn is None or draft.step is None or draft.kind not in ("reply", "step"):
+        if draft.turn is None or draft.step is None or draft.kind not in ("reply", "step", "artifact"):
             return None
         record = await self.store.step(request.task_id, draft.turn, draft.step)
         if record is None:

@@ -73,7 +73,9 @@ class Settling:
         if written is None:
             return None
         if state is not None:
-            await self._committer.tell_parent(state)  # whoever wrote it may have died before
+            # Whoever wrote it may have died before it could tell anybody.
+            await self._committer.tell_parent(state)
+            await self._committer.supervisors.tell(state)
         answer = CommitAnswer(snapshot=state, seq=written.seq, digest=written.digest)
         return self._told(incoming, answer, None)
 

@@ -41,8 +41,8 @@ class News(Model):
     seq: int
     """The task's event that says so: tells new news from old."""
     state: TaskState
-    is_active: bool = True
-    """Whether its worker did something, or somebody wrote to it; else only its bookkeeping changed."""
+    activity: int = 0
+    """Counts what its worker did and what people wrote; if it stands still, only bookkeeping changed."""
     is_busy: bool = False
     """Whether the worker is known to run a tool or a command."""
     busy_for: timedelta = timedelta()
@@ -60,6 +60,7 @@ class Paper(Model):
     is_busy: bool = False
     is_stopped: bool = False
     is_stalled: bool = False
+    activity: int = 0
     quiet_since: datetime
     """Its last activity."""
     reminded: int = 0
@@ -108,6 +109,10 @@ class Warns(Model):
     task_id: str
     number: int
     """From 1."""
+    quiet: timedelta
+    """For how long nothing has happened."""
+    left: timedelta
+    """Until it expires."""
 
 
 class Expires(Model):
@@ -115,6 +120,7 @@ class Expires(Model):
 
     kind: Literal["expires"] = "expires"
     task_id: str
+    quiet: timedelta
 
 
 Notice = Annotated[Starts | Moves | Reminds | Stalls | Warns | Expires, Field(discriminator="kind")]
@@ -169,17 +175,13 @@ def next_look(desk: Desk, now: datetime) -> datetime | None:
 
 
 def _heard(rules: Rules, known: Paper | None, news: News, now: datetime) -> Paper:
-    facts: dict[str, Any] = {
-        "seq": news.seq,
-        "state": news.state,
-        "is_busy": news.is_busy,
-        "is_stopped": news.is_stopped,
-    }
+    facts: dict[str, Any] = news.model_dump(include={"seq", "state", "activity", "is_busy", "is_stopped"})
     if known is None:
-        return _active(rules, Paper(task_id=news.task_id, quiet_since=now, **facts), now)
+        return _active(rules, Paper(task_id=news.task_id, quiet_since=now, **facts), now, news.busy_for)
     paper = known.model_copy(update=facts)
     is_idle_again = _is_supervised(paper) and not _is_supervised(known)
-    return _active(rules, paper, now, news.busy_for) if news.is_active or is_idle_again else paper
+    is_active = news.activity > known.activity
+    return _active(rules, paper, now, news.busy_for) if is_active or is_idle_again else paper
 
 
 def _active(rules: Rules, paper: Paper, now: datetime, busy_for: timedelta = timedelta()) -> Paper:
@@ -191,7 +193,7 @@ def _active(rules: Rules, paper: Paper, now: datetime, busy_for: timedelta = tim
 def _expire(desk: Desk, now: datetime) -> Due:
     gone = [paper for paper in desk.papers if _counts(paper) and paper.quiet_since + desk.rules.expires_at <= now]
     left = [paper for paper in desk.papers if paper not in gone]
-    return _with(desk, left), tuple(Expires(task_id=paper.task_id) for paper in gone)
+    return _with(desk, left), tuple(Expires(task_id=paper.task_id, quiet=desk.rules.expires_at) for paper in gone)
 
 
 def _warn(desk: Desk, now: datetime) -> Due:
@@ -200,7 +202,9 @@ def _warn(desk: Desk, now: datetime) -> Due:
     for paper in desk.papers:
         passed = sum(paper.quiet_since + after <= now for after in desk.rules.warns_at)
         if _counts(paper) and passed > paper.warned:
-            notices.append(Warns(task_id=paper.task_id, number=passed))
+            quiet = desk.rules.warns_at[passed - 1]
+            left = desk.rules.expires_at - quiet
+            notices.append(Warns(task_id=paper.task_id, number=passed, quiet=quiet, left=left))
             paper = paper.model_copy(update={"warned": passed})
         papers.append(paper)
     return _with(desk, papers), tuple(notices)

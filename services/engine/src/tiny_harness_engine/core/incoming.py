@@ -7,7 +7,7 @@ from typing import Any
 from tiny_harness.contracts import Delivery, TaskSnapshot
 from tiny_harness.errors import InvalidInput
 from tiny_harness.intake import Intake, fingerprint, message_cause, read_message
-from tiny_harness_engine.core import lifecycle
+from tiny_harness_engine.core import lifecycle, supervision
 from tiny_harness_engine.core.drafts import Decision
 
 
@@ -32,7 +32,14 @@ class Incoming:
     def record(self, state: TaskSnapshot | None, *, is_command: bool = False) -> Decision:
         """Decide what it does to the task: it starts it, or goes to it."""
         if state is None:
+            new = self.delivery.new_task
+            if new is not None and new.worker is not None:
+                return supervision.open_task(self.task_id, self.delivery, self.intake)
             return lifecycle.open_task(self.task_id, self.delivery, self.intake, is_command=is_command)
+        if self.intake.patch is not None and self.intake.patch.worker is not None:
+            raise InvalidInput("invalid_envelope", "payload.worker", "is set when a task starts")
+        if state.supervision is not None:
+            return supervision.accept(state, self.delivery, self.intake, is_command=is_command)
         return lifecycle.accept(state, self.delivery, self.intake, is_command=is_command)
 
     def with_text(self, text: str) -> "Incoming":

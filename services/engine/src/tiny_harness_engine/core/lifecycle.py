@@ -95,6 +95,8 @@ def accept(snapshot: TaskSnapshot, delivery: Delivery, intake: Intake, *, is_com
     authorise(snapshot.task_id, snapshot.participants, delivery.sender.id, intake)
     if snapshot.state.is_terminal:
         raise TaskEnded(snapshot.task_id, snapshot.state.word)
+    if intake.update is not None:
+        raise InvalidInput("invalid_envelope", "kind", "this task has no worker: only a supervised one is updated")
     if intake.control == "answer":
         return _with(*questions.answer(snapshot, delivery, intake), delivery, intake)
     if intake.kind == "control":
@@ -129,7 +131,12 @@ def end_turn(snapshot: TaskSnapshot, turn: int, step: int, report: TurnReport = 
     if not is_current(snapshot, turn, step):
         return None
     done = _after_reply(snapshot)
-    return with_report(_close_turn(snapshot, done, Draft(kind="reply", state=done, turn=turn, step=step)), report)
+    reply = Draft(kind="reply", state=done, turn=turn, step=step)
+    decision = with_report(_close_turn(snapshot, done, reply), report)
+    if decision.snapshot.state is not TaskState.COMPLETED:
+        return decision
+    result = reply.model_copy(update={"kind": "artifact"})
+    return decision.model_copy(update={"drafts": (result, *decision.drafts)})
 
 
 def fail_turn(
@@ -261,7 +268,12 @@ def _take_note(snapshot: TaskSnapshot, note: Input) -> Decision:
 
 
 def _after_reply(snapshot: TaskSnapshot) -> TaskState:
-    """A conversation waits for its people; a delegated task is done, unless it waits for its sub-tasks (R3.4, R3.5)."""
+    """A conversation waits for its people; a delegated task is done, unless it waits for its sub-tasks (R3.4, R3.5).
+
+    A supervised task goes on: a turn that ends, ends nothing (adr-042).
+    """
+    if snapshot.lifecycle == "supervised":
+        return TaskState.WORKING
     if snapshot.lifecycle != "delegated":
         return TaskState.INPUT_REQUIRED
     return TaskState.WORKING if snapshot.unresolved else TaskState.COMPLETED

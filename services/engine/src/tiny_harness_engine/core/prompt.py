@@ -34,6 +34,7 @@ What is data
 _ENDS: Final[dict[Lifecycle, str]] = {
     "conversation": "participants end it",
     "delegated": "your answer without a tool call ends it",
+    "supervised": "only a call of task_update ends it",
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tiny_harness.envelope import MEDIA_TYPE
 from tiny_harness.events import Event
-from tiny_harness.ext import commands, status
+from tiny_harness.ext import commands, status, supervision
 from tiny_harness.ext.stream import KEY
 from tiny_harness_engine.core.blocks import in_block
 from tiny_harness_engine.core.window import Entry, Window
@@ -140,6 +140,8 @@ def read_conversation(events: Iterable[Event], reading: Sequence[str], work: Wor
             continue
         if reply is not None and "request_id" in metadata.get(status.KEY, {}):
             continue  # a question about a call: what was said of it is in the call's result
+        if event.kind == "artifact" or (supervision.KEY in metadata and "turn" not in data and event.kind == "reply"):
+            continue  # a result said once more, or what the supervisor says to the task's people
         for message_id in data.get("in_reply_to", ()):
             if message_id in waiting:
                 told.append(replace(waiting.pop(message_id), is_unread=reply is None))

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any
 
 from tiny_harness.contracts import TaskSnapshot
-from tiny_harness.ext import commands, status, stream, task
+from tiny_harness.ext import commands, status, stream, supervision, task
 from tiny_harness.ext.task import TaskText
-from tiny_harness.task_data import task_data
+from tiny_harness.task_data import result_artifact, supervision_data, task_data
 from tiny_harness_engine.core.drafts import Draft
 
 Json = dict[str, Any]
@@ -31,6 +31,9 @@ def render(draft: Draft, snapshot: TaskSnapshot, text: TaskText, message: Json |
     metadata = _metadata(draft, seq)
     if draft.tells_task:
         metadata[task.KEY] = task_data(snapshot, text)
+    supervised = supervision_data(snapshot)
+    if supervised is not None:
+        metadata[supervision.KEY] = supervised
     if draft.kind == "task":
         ids = {"id": snapshot.task_id, "contextId": snapshot.context_id}
         history = [] if received is None else [received]
@@ -38,6 +41,9 @@ def render(draft: Draft, snapshot: TaskSnapshot, text: TaskText, message: Json |
     if received is not None:
         metadata[stream.KEY]["received"] = received
     ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
+    if draft.kind == "artifact":
+        result = result_artifact(snapshot.task_id, message["parts"] if message else ())
+        return _dump({"artifactUpdate": {**ids, "artifact": result, "lastChunk": True, "metadata": metadata}})
     return _dump({"statusUpdate": {**ids, "status": body, "metadata": metadata}})
 
 

@@ -29,11 +29,13 @@ with workflow.unsafe.imports_passed_through():
         StopChildren,
         TakeAnswer,
     )
-    from tiny_harness_engine.core import lifecycle, notes
+    from tiny_harness_engine.core import lifecycle, notes, supervision
     from tiny_harness_engine.core.drafts import Decision
     from tiny_harness_engine.core.incoming import read_delivery
+    from tiny_harness_engine.core.supervision import TaskNotice
     from tiny_harness_engine.failures import to_failure
     from tiny_harness_engine.remote_calls import FOLLOW_CHILDREN
+    from tiny_harness_engine.supervision_calls import TELL_SUPERVISOR
     from tiny_harness_engine.workflows.commands import CommandQueue
     from tiny_harness_engine.workflows.ledger import Decide, Ledger, is_final
     from tiny_harness_engine.workflows.turns import Turns, pause
@@ -64,6 +66,7 @@ class TaskWorkflow:
         """Work until the task has ended. A run that finds no task ends at once."""
         await self._open(start)
         await self._follow_children()
+        await self._tell_supervisor()
         while self._ledger.is_open:
             if not self._ledger.is_running:
                 await self._park()
@@ -119,6 +122,11 @@ class TaskWorkflow:
 
         await self._guarded(f"child:{change.task_id}:{change.seq}", decide)
 
+    @workflow.signal(name=contracts.NOTICE)
+    async def notice(self, told: TaskNotice) -> None:
+        """Take what the supervisor of the task's worker says."""
+        await self._guarded(told.cause, lambda state: supervision.notice(state, told) if state else None)
+
     @workflow.signal(name=contracts.RECONCILE)
     async def reconcile(self) -> None:
         """Look whether the store is ahead: an input may have been committed by a worker that died."""
@@ -150,6 +158,16 @@ class TaskWorkflow:
         if any(child.agent is not None and not child.state.is_terminal for child in rows):
             await workflow.execute_activity(
                 FOLLOW_CHILDREN,
+                self._ledger.task_id,
+                start_to_close_timeout=STOP_TIMEOUT,
+                retry_policy=COMMIT_RETRY,
+            )
+
+    async def _tell_supervisor(self) -> None:
+        """See that the worker's supervisor knows of the task: Temporal may have lost it."""
+        if self._ledger.is_open and self._ledger.state and self._ledger.state.supervision:
+            await workflow.execute_activity(
+                TELL_SUPERVISOR,
                 self._ledger.task_id,
                 start_to_close_timeout=STOP_TIMEOUT,
                 retry_policy=COMMIT_RETRY,
