@@ -311,7 +311,7 @@ class SupervisionSettings(Section):
     workers: Mapping[Annotated[str, Field(pattern=PARTICIPANT_ID_PATTERN)], WorkerSettings] = Field(
         default_factory=dict[str, WorkerSettings]
     )
-    """Who works on supervised tasks, by participant id. Others that a task is given to are as if named with defaults."""
+    """Who works on supervised tasks, by participant id; others that a task is given to have the defaults."""
 
     @model_validator(mode="after")
     def _warnings_come_first(self) -> Self:
