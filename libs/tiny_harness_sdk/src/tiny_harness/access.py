@@ -9,7 +9,7 @@ from typing import Final, Literal
 from tiny_harness.errors import RoleNotPermitted, TaskNotFound
 from tiny_harness.ext.task import Participant, Role
 
-Act = Literal["read the task", "send a message", "control the task", "change participants", "approve"]
+Act = Literal["read the task", "send a message", "control the task", "change participants", "approve", "acknowledge"]
 
 _RANK: Final[tuple[Role, ...]] = ("admin", "reporter", "assignee", "watcher")
 
@@ -19,6 +19,7 @@ _ALLOWED: Final[dict[Act, frozenset[Role]]] = {
     "control the task": frozenset({"admin", "reporter", "assignee"}),
     "change participants": frozenset({"admin", "reporter"}),
     "approve": frozenset({"admin", "reporter"}),
+    "acknowledge": frozenset({"admin", "reporter"}),
 }
 
 

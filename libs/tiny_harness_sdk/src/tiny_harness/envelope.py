@@ -13,7 +13,7 @@ from tiny_harness.ext.task import PARTICIPANT_ID_PATTERN, SERVER_CONTROLLED, Par
 
 MEDIA_TYPE: Final = "application/vnd.tiny-harness.event+json"
 
-Action = Literal["complete", "interrupt", "answer"]
+Action = Literal["complete", "interrupt", "answer", "acknowledge"]
 
 MAX_SUMMARY_CHARS: Final = 20_000
 MAX_RUNNING_MINUTES: Final = 240

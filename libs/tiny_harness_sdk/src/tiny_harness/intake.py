@@ -154,6 +154,8 @@ def _act(intake: Intake) -> access.Act:
         return "read the task"
     if intake.control == "answer":
         return "approve"
+    if intake.control == "acknowledge":
+        return "acknowledge"
     return "control the task" if intake.kind == "control" else "send a message"
 
 

@@ -18,6 +18,7 @@ from tiny_harness.bus import Bus
 from tiny_harness.errors import HarnessError
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store
+from tiny_harness_gateway.acknowledging import Acknowledging
 from tiny_harness_gateway.answers import Answers
 from tiny_harness_gateway.auth import Authenticator
 from tiny_harness_gateway.card import CARD_PATH, REST_PATH, RPC_PATH, CardEndpoint
@@ -32,6 +33,8 @@ from tiny_harness_gateway.limits import BodyLimit, ContentType, RateLimit, Strea
 from tiny_harness_gateway.monitor import Monitor
 from tiny_harness_gateway.streams import Streams
 from tiny_harness_gateway.subscriptions import DEAF_INTERVAL_S, Subscriptions
+from tiny_harness_gateway.worker_tools import WorkerTools
+from tiny_harness_gateway.workers_route import WORKERS_PATH, WorkersRoute
 
 CORS_HEADERS: Final = [
     "content-type",
@@ -72,13 +75,16 @@ def create_app(
     subscriptions = Subscriptions(store, bus, None if hears_engine else DEAF_INTERVAL_S)
     conversations = Conversations(settings, store, engine, subscriptions)
 
+    workers = WorkersRoute(WorkerTools(conversations))
+    health = Health(store, temporal)
+
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
-        async with subscriptions.running():
+        async with subscriptions.running(), workers.running():
             yield
 
     app = Starlette(
-        routes=_routes(settings, conversations, store, Health(store, temporal)),
+        routes=_routes(settings, conversations, store, health, workers),
         middleware=_middleware(settings, token),
         exception_handlers={HTTPException: _http_error, Exception: _http_error},
         lifespan=lifespan,
@@ -104,9 +110,12 @@ def _middleware(settings: Settings, token: str | None) -> list[Middleware]:
     ]
 
 
-def _routes(settings: Settings, conversations: Conversations, store: Store, health: Health) -> list[BaseRoute]:
+def _routes(
+    settings: Settings, conversations: Conversations, store: Store, health: Health, workers: WorkersRoute
+) -> list[BaseRoute]:
     handler = GatewayHandler(conversations)
     streams = Streams(conversations, StreamLimit(settings.server.max_streams))
+    acknowledging = Acknowledging(conversations)
     context = CallContextBuilder()
     [sdk_rpc] = create_jsonrpc_routes(handler, RPC_PATH, context_builder=context)
     routes = [
@@ -114,7 +123,9 @@ def _routes(settings: Settings, conversations: Conversations, store: Store, heal
         Route("/healthz", health.alive),
         Route("/readyz", health.ready),
         Route("/_monitor", Monitor(store).show),
-        Route(RPC_PATH, rpc_endpoint(streams, sdk_rpc.endpoint), methods=["POST"]),
+        Route(RPC_PATH, rpc_endpoint(streams, acknowledging, sdk_rpc.endpoint), methods=["POST"]),
+        Route(f"{REST_PATH}/tasks/{{id}}:ack", acknowledging.rest, methods=["POST"]),
+        Route(WORKERS_PATH, workers, methods=["GET", "POST", "DELETE"]),
         Route(f"{REST_PATH}/message:stream", streams.rest_send, methods=["POST"]),
         Route(f"{REST_PATH}/tasks/{{id}}:subscribe", streams.rest_subscribe, methods=["GET", "POST"]),
     ]

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -57,6 +57,12 @@ class Sent:
     is_supervised: bool = False
     """Whether somebody else works on the task, so that its end is waited for and not a turn's."""
 
+    def is_last(self, event: Event) -> bool:
+        """Whether nothing is to be waited for after an event."""
+        if self.is_supervised:
+            return event.seq > self.receipt.seq and needs_somebody(event)
+        return ends_turn_of(event, self.message_id)
+
 
 class Conversations:
     """The operations on tasks. Callers are authenticated; who may do what is decided here."""
@@ -100,31 +106,36 @@ class Conversations:
             return
         try:
             async with asyncio.timeout(TURN_PATIENCE_S):
-                await self._until(sent.task_id, sent.receipt.seq - 1, _is_last(sent))
+                await self._until(sent.task_id, sent.receipt.seq - 1, sent.is_last)
         except TimeoutError:
             return
 
     async def view(self, caller: Sender, task_id: str, history_length: int, at: int | None = None) -> Json:
         """Show a task to somebody who may read it, as it is or as it was at an event."""
 
-        def look(reading: Reading) -> tuple[TaskRecord, list[Event]]:
+        def look(reading: Reading) -> Json:
             record = _readable(reading.task(task_id), caller, task_id)
-            return record, _last_events(reading, task_id, history_length, None if at is None else at + 1)
+            events = _last_events(reading, task_id, history_length, None if at is None else at + 1)
+            return task_view(record, events, history_length, reading.acknowledged([task_id]).get(task_id, ()))
 
-        record, events = await self._store.read(look)
-        return task_view(record, events, history_length)
+        return await self._store.read(look)
 
     async def list_views(self, query: TaskQuery, history_length: int) -> tuple[list[Json], int, TaskRecord | None]:
         """List a participant's tasks: the views, how many there are, and the last record if there are more."""
 
-        def look(reading: Reading) -> tuple[TaskPage, list[list[Event]]]:
+        def look(reading: Reading) -> tuple[TaskPage, list[Json]]:
             page = reading.list_tasks(replace(query, limit=query.limit + 1))
             shown = page.tasks[: query.limit]
-            return page, [_last_events(reading, record.snapshot.task_id, history_length) for record in shown]
+            acknowledged = reading.acknowledged([record.snapshot.task_id for record in shown])
+            return page, [_listed(reading, record, history_length, acknowledged) for record in shown]
 
-        page, events = await self._store.read(look)
-        views = [task_view(record, last, history_length) for record, last in zip(page.tasks, events, strict=False)]
+        page, views = await self._store.read(look)
         return views, page.total, page.tasks[query.limit - 1] if len(page.tasks) > query.limit else None
+
+    async def acknowledge(self, caller: Sender, task_id: str) -> None:
+        """Record that somebody has what they needed of a task, ended or not. It closes nothing (adr-042)."""
+        await self.record(caller, task_id, "acknowledge")
+        await self._store.acknowledge(task_id, caller.id)
 
     async def cancel(self, caller: Sender, task_id: str) -> None:
         """End a task as CANCELED; returns once it is, whatever it was doing."""
@@ -147,7 +158,10 @@ class Conversations:
         if message.get("contextId") not in (None, "", snapshot.context_id):
             raise InvalidInput("invalid_params", "message.contextId", "is not the task's")
         authorise(snapshot.task_id, snapshot.participants, caller.id, intake)
-        if snapshot.state.is_terminal:
+        if intake.control == "acknowledge":
+            await self._store.acknowledge(snapshot.task_id, caller.id)
+            receipt = Receipt(seq=snapshot.head, received_as="control")
+        elif snapshot.state.is_terminal:
             receipt = await self._repeat(caller, record, intake)
         else:
             delivery = _delivery(caller, message, snapshot.task_id, snapshot.context_id)
@@ -240,19 +254,22 @@ def _sent(task_id: str, intake: Intake, receipt: Receipt, supervision: Supervisi
     return Sent(task_id, intake.message_id, receipt, is_settled, is_supervised=True)
 
 
-def _is_last(sent: Sent) -> Callable[[Event], bool]:
-    """What a send waits for."""
-    if sent.is_supervised:
-        return lambda event: event.seq > sent.receipt.seq and needs_somebody(event)
-    return lambda event: ends_turn_of(event, sent.message_id)
-
-
 def _readable(record: TaskRecord | None, caller: Sender, task_id: str, act: access.Act = "read the task") -> TaskRecord:
     """Let a record pass for somebody who may do this to its task."""
     if record is None:
         raise TaskNotFound(task_id)
     access.check(task_id, record.snapshot.participants, caller.id, act)
     return record
+
+
+def _listed(
+    reading: Reading, record: TaskRecord, history_length: int, acknowledged: Mapping[str, Sequence[str]]
+) -> Json:
+    """Show a task of a list."""
+    task_id = record.snapshot.task_id
+    return task_view(
+        record, _last_events(reading, task_id, history_length), history_length, acknowledged.get(task_id, ())
+    )
 
 
 def _last_events(reading: Reading, task_id: str, message_count: int, before: int | None = None) -> list[Event]:

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tiny_harness_gateway import requests
+from tiny_harness_gateway.acknowledging import ACK_METHOD, Acknowledging
 from tiny_harness_gateway.bindings import REST, JsonRpc, refusal
 from tiny_harness_gateway.limits import replay
 from tiny_harness_gateway.streams import Streams
@@ -25,8 +26,8 @@ REST_BODIES: Final[dict[str, type[Message]]] = {
 """What a REST route's body must be readable as."""
 
 
-def rpc_endpoint(streams: Streams, sdk: Endpoint) -> Endpoint:
-    """Serve the JSON-RPC path: streaming methods ourselves, all others by the SDK."""
+def rpc_endpoint(streams: Streams, acknowledging: Acknowledging, sdk: Endpoint) -> Endpoint:
+    """Serve the JSON-RPC path: streaming methods and those of extensions ourselves, all others by the SDK."""
 
     async def endpoint(request: Request) -> Response:
         binding = JsonRpc(None)
@@ -38,6 +39,8 @@ def rpc_endpoint(streams: Streams, sdk: Endpoint) -> Endpoint:
             if body.get("method") in STREAMING_METHODS:
                 return await streams.rpc(request, body)
             requests.check_version(request)
+            if body.get("method") == ACK_METHOD:
+                return await acknowledging.rpc(request, body)
             _check_params(body)
             return await sdk(await _with_version(request))
         except Exception as error:  # noqa: BLE001 - the edge: told as an answer of the binding, logged if unforeseen

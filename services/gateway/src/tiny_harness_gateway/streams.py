@@ -25,7 +25,7 @@ from tiny_harness_gateway.conversations import Conversations, Sent
 from tiny_harness_gateway.errors import plain_response
 from tiny_harness_gateway.event_stream import EventStream
 from tiny_harness_gateway.limits import StreamLimit
-from tiny_harness_gateway.views import Json, ends_turn_of, is_terminal
+from tiny_harness_gateway.views import Json, is_terminal
 
 Chunks = AsyncGenerator[bytes]
 Start = Callable[[Request, Binding], Awaitable[Chunks]]
@@ -109,7 +109,7 @@ class Streams:
         async with self._conversations.follow(sent.task_id, cursor, deltas=_wants_deltas(request)) as items:
             async for item in items:
                 yield await self._frame(binding, caller, item)
-                if isinstance(item, Event) and (sent.is_settled or ends_turn_of(item, sent.message_id)):
+                if isinstance(item, Event) and (sent.is_settled or sent.is_last(item)):
                     return
 
     async def _task(self, request: Request, binding: Binding, task_id: str, cursor: int | None) -> Chunks:

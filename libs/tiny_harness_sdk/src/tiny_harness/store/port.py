@@ -182,6 +182,10 @@ class Reading(Protocol):
         """List a participant's tasks, newest change first."""
         ...
 
+    def acknowledged(self, task_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """List who acknowledged each of some tasks, the first first; tasks that nobody did are left out."""
+        ...
+
 
 class Store(Protocol):
     """A place where tasks live. Opened by whoever built it, closed by the same.
@@ -275,6 +279,10 @@ class Store(Protocol):
 
     async def request_cancel(self, task_id: str, requested_by: str) -> None:
         """Record that a cancel was asked for, so that it stands whatever happens to its signal."""
+        ...
+
+    async def acknowledge(self, task_id: str, participant_id: str) -> None:
+        """Record that somebody has what they needed of a task, ended or not; the first write counts."""
         ...
 
     async def pending_cancels(self, older_than: timedelta) -> Sequence[CancelRequest]:

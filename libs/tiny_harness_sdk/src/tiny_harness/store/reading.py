@@ -6,6 +6,7 @@ from sqlalchemy import Connection
 
 from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.events import Event
+from tiny_harness.store import acknowledging
 from tiny_harness.store import transactions as tx
 from tiny_harness.store.port import TaskPage, TaskQuery, TaskRecord, Written
 
@@ -30,3 +31,6 @@ class SqlReading:
 
     def list_tasks(self, query: TaskQuery) -> TaskPage:
         return tx.list_tasks(self._connection, query)
+
+    def acknowledged(self, task_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        return acknowledging.acknowledged(self._connection, task_ids)

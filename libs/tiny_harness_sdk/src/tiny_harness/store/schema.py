@@ -122,6 +122,14 @@ engines = Table(
     Column("at", BigInteger, nullable=False),
 )
 
+acknowledgements = Table(
+    "acknowledgements",
+    metadata,
+    Column("task_id", String(64), ForeignKey("tasks.task_id", ondelete="CASCADE"), primary_key=True),
+    Column("participant_id", String(128), primary_key=True),
+    Column("at", BigInteger, nullable=False),
+)
+
 observers = Table(
     "observers",
     metadata,

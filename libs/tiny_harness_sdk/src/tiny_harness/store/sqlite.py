@@ -22,7 +22,7 @@ from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.errors import ConfigError, Unavailable
 from tiny_harness.events import Event
 from tiny_harness.states import TaskState
-from tiny_harness.store import engines, observing, tool_calls
+from tiny_harness.store import acknowledging, engines, observing, tool_calls
 from tiny_harness.store import transactions as tx
 from tiny_harness.store.port import (
     CallRow,
@@ -115,6 +115,9 @@ class SqliteStore:
 
     async def request_cancel(self, task_id: str, requested_by: str) -> None:
         await self._write(tx.request_cancel, task_id, requested_by)
+
+    async def acknowledge(self, task_id: str, participant_id: str) -> None:
+        await self._write(acknowledging.acknowledge, task_id, participant_id)
 
     async def pending_cancels(self, older_than: timedelta) -> Sequence[CancelRequest]:
         return await self._read(tx.pending_cancels, older_than)

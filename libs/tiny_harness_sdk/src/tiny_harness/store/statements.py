@@ -4,6 +4,7 @@ from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, true,
 
 from tiny_harness.states import TERMINAL_STATES
 from tiny_harness.store.schema import (
+    acknowledgements,
     cancel_requests,
     catalogue,
     engines,
@@ -210,3 +211,14 @@ DELETE_TASKS = [
     delete(table).where(table.c.task_id.in_(_some))
     for table in (observed, verdicts, cancel_requests, task_keys, tool_calls, steps, events, task_participants, tasks)
 ]
+
+# Acknowledgements
+FIND_ACKNOWLEDGEMENT = select(acknowledgements).where(
+    acknowledgements.c.task_id == _task, acknowledgements.c.participant_id == bindparam("participant")
+)
+INSERT_ACKNOWLEDGEMENT = insert(acknowledgements)
+ACKNOWLEDGEMENTS = (
+    select(acknowledgements)
+    .where(acknowledgements.c.task_id.in_(bindparam("tasks", expanding=True)))
+    .order_by(acknowledgements.c.at, acknowledgements.c.participant_id)
+)
