@@ -163,7 +163,7 @@ async def test_the_endpoint_wants_the_harness_own_credentials(harness: Harness) 
 async def test_an_acknowledgement_is_kept_and_closes_nothing(harness: Harness) -> None:
     ann = harness.person("ann")
     task_id = await give(ann, "lou", "count")
-    before = await ann.task(task_id)
+    before = await until(ann, task_id, "WORKING")
     answer = await ann.call("AckTask", id=task_id)
     assert standing(answer.json()["result"])["acknowledged"] == ["ann"]
     rest = await ann.http.post(f"{harness.url}/rest/tasks/{task_id}:ack", headers=ann.headers)

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.integration.engine.conftest import Engine, Task
+from tests.integration.engine.test_loop import Story
 from tiny_harness.contracts import TaskSnapshot, supervisor_workflow_id
-from tiny_harness.envelope import WorkerUpdate, update_part
+from tiny_harness.envelope import MEDIA_TYPE, WorkerUpdate, update_part
 from tiny_harness.errors import RoleNotPermitted
 from tiny_harness.ext.task import AGENT_ID
 from tiny_harness.settings import Settings
@@ -143,6 +144,8 @@ async def test_our_own_agent_is_reminded_by_a_turn(stopped: Engine) -> None:
         assert "<reminder>" in asked
         assert "count the sheep" in asked
         assert (await task.snapshot()).state.word == "WORKING"
+        await task.control("over", "complete")
+        await stopped.temporal.get_workflow_handle(supervisor_workflow_id(AGENT_ID)).result()
 
 
 async def test_with_no_task_open_there_is_no_supervisor(patient: Engine, worker: str) -> None:
@@ -151,3 +154,40 @@ async def test_with_no_task_open_there_is_no_supervisor(patient: Engine, worker:
     await update(task, worker, "done", "Done.")
     handle = patient.temporal.get_workflow_handle(supervisor_workflow_id(worker))
     await handle.result()
+
+
+async def test_our_own_agent_says_itself_how_the_task_ended(stopped: Engine) -> None:
+    blocked = ("task_update", {"status": "blocked", "summary": "Which sheep?"})
+    done = ("task_update", {"status": "done", "summary": "42 sheep."})
+    story = Story("I count.", [blocked], [done])
+    stopped.model = story  # pyright: ignore[reportAttributeAccessIssue]
+    async with stopped.working():
+        [task] = await given(stopped, AGENT_ID, "count the sheep")
+        await task.until(lambda now: now.turn == 1 and not now.reading)
+        assert (await task.snapshot()).state.word == "WORKING"  # words alone end nothing
+        await task.say("m2", "How far are you?")
+        assert (await task.until_state("INPUT_REQUIRED")).sub_state == "awaiting-answer"
+        await task.say("m3", "All of them.")
+        await task.until_state("COMPLETED")
+        assert await task.replies() == ["I count.", "Which sheep?", "42 sheep."]
+        assert "task_update" in {tool.name for tool in story.requests[0].tools}
+        await stopped.temporal.get_workflow_handle(supervisor_workflow_id(AGENT_ID)).result()
+
+
+async def test_a_task_for_a_worker_is_a_supervised_sub_task(stopped: Engine, worker: str) -> None:
+    hurried(stopped, workers={worker: {"kind": "human"}})
+    story = Story("Hello.", [("create_task_for_participant", {"participant": worker, "goal": "dig a hole"})], "I wait.")
+    stopped.model = story  # pyright: ignore[reportAttributeAccessIssue]
+    async with stopped.working():
+        parent = stopped.task()
+        people = [{"id": worker, "role": "watcher"}]
+        await parent.start("m0", "hello")
+        await parent.until_state("INPUT_REQUIRED")
+        envelope = {"data": {"kind": "task", "payload": {"participants": people}}, "mediaType": MEDIA_TYPE}
+        await parent.parts("m1", {"text": "have it dug"}, envelope)
+        found = await parent.until(lambda now: bool(now.children))
+        child = Task(stopped, found.children[0].task_id)
+        assert (await child.until_state("WORKING")).lifecycle == "supervised"
+        await update(child, worker, "done", "Two metres deep.")
+        await parent.until(lambda now: now.children[0].state.word == "COMPLETED" and not now.reading)
+        assert "Two metres deep." in "\n".join(story.heard())

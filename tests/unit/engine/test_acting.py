@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tiny_harness.contracts import Child, Input, TaskSnapshot
+from tiny_harness.contracts import Child, Input, Supervision, TaskSnapshot
 from tiny_harness.ext.task import AGENT_ID, Participant
 from tiny_harness.states import AWAITING_ANSWER, TaskState
 from tiny_harness_engine.core import acts
@@ -102,3 +102,29 @@ def test_a_question_is_asked_after_everything_else() -> None:
     applied = apply(acts.AskParticipant(question="Which?", choices=("1", "2")))
     assert applied.asking is not None
     assert (applied.asking.words, applied.asking.choices) == ("Which?", ("1", "2"))
+
+
+def test_a_task_for_a_participant_with_a_worker_record_is_supervised() -> None:
+    applied = apply(acts.CreateTaskForParticipant(participant="bob", goal="dig"), limits=TaskLimits(workers=("bob",)))
+    [new] = applied.children
+    child = new.snapshot
+    assert (child.lifecycle, child.state, child.turn, child.reading) == ("supervised", TaskState.SUBMITTED, 0, ())
+    assert child.supervision == Supervision(worker="bob")
+
+
+def test_only_the_worker_of_a_supervised_task_says_how_it_stands() -> None:
+    update = acts.TaskUpdate(status="done", summary="All sheep are counted.")
+    assert apply(update).results[0].is_error
+    assert apply(update, task(supervision=Supervision(worker="bob"))).results[0].is_error
+    applied = apply(update, task(supervision=Supervision(worker=AGENT_ID)))
+    assert applied.update is not None
+    assert applied.update.summary == "All sheep are counted."
+
+
+def test_a_task_with_open_sub_tasks_is_not_done() -> None:
+    child = Child(task_id="child", state=TaskState.WORKING)
+    snapshot = task(supervision=Supervision(worker=AGENT_ID), children=(child,))
+    applied = apply(acts.TaskUpdate(status="done", summary="So."), snapshot)
+    assert applied.update is None
+    assert "child" in applied.results[0].text
+    assert apply(acts.TaskUpdate(status="failed", summary="So."), snapshot).update is not None

@@ -54,7 +54,7 @@ class Day:
 
     def said(self, *kinds: str) -> list[tuple[Any, ...]]:
         return [
-            (minute, *(value for name, value in notice.model_dump(exclude={"kind", "quiet", "left"}).items()))
+            (minute, *notice.model_dump(exclude={"kind", "quiet", "left"}).values())
             for minute, notice in self.told
             if notice.kind in kinds
         ]

@@ -18,6 +18,7 @@ from tiny_harness_engine.core.acts import (
     ReadSkillFile,
     SetParticipantRole,
     SpawnSubtask,
+    TaskUpdate,
 )
 from tiny_harness_engine.core.plan import PlannedStep
 from tiny_harness_engine.intrinsics import INTRINSICS, Misuse, intrinsic_specs, parameters, read_call
@@ -49,6 +50,10 @@ GOOD: dict[str, tuple[dict[str, Any], Any]] = {
     "set_participant_role": (
         {"participant": "bob", "role": "watcher"},
         SetParticipantRole(participant="bob", role="watcher"),
+    ),
+    "task_update": (
+        {"status": "blocked", "summary": "How much?"},
+        TaskUpdate(status="blocked", summary="How much?"),
     ),
     "load_skill": ({"name": "refunds"}, LoadSkill(name="refunds")),
     "read_skill_file": (
@@ -176,8 +181,8 @@ def test_the_agent_self_is_this_harness(agent: str) -> None:
 
 def test_the_tools_for_skills_are_offered_where_there_are_skills() -> None:
     without = [spec.name for spec in intrinsic_specs(has_skills=False)]
-    assert without == [name for name in INTRINSICS if name not in ("load_skill", "read_skill_file")]
-    assert [spec.name for spec in intrinsic_specs(has_skills=True)] == list(INTRINSICS)
+    assert without == [name for name in INTRINSICS if name not in ("load_skill", "read_skill_file", "task_update")]
+    assert [spec.name for spec in intrinsic_specs(has_skills=True, is_worker=True)] == list(INTRINSICS)
 
 
 def test_an_agent_elsewhere_is_offered_where_there_is_one() -> None:

@@ -100,10 +100,15 @@ class Toolbox:
         """Wait for the first listing of the servers: before it, `specs` are not whole."""
         await self._hub.settle()
 
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """List what a model may ask for, intrinsics first: those never change."""
+    def specs(self, *, is_worker: bool = False) -> tuple[ToolSpec, ...]:
+        """List what a model may ask for, intrinsics first: those never change.
+
+        Args:
+            is_worker: Whether the agent is the worker of a supervised task.
+        """
         tools = [ToolSpec(tool.name, tool.description, tool.parameters) for tool in self._hub.tools()]
-        return (*intrinsic_specs(has_skills=len(self.skills) > 0, agents=self._agents), *tools)
+        has_skills = len(self.skills) > 0
+        return (*intrinsic_specs(has_skills=has_skills, agents=self._agents, is_worker=is_worker), *tools)
 
     async def record(self, calls: Sequence[ToolCall]) -> tuple[CallRecord, ...]:
         """Note calls as they were asked for, with the schema that they were decided upon."""

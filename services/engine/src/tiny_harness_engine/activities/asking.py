@@ -14,6 +14,7 @@ from tiny_harness.settings import Effort, Settings
 from tiny_harness_engine.activities.compacting import NO_USAGE, Compacting
 from tiny_harness_engine.calls import StepRequest
 from tiny_harness_engine.core.prompt import Section, static_prefix, system_text, task_section
+from tiny_harness_engine.core.supervision import works_here
 from tiny_harness_engine.core.transcript import Conversation
 from tiny_harness_engine.core.window import estimate
 from tiny_harness_engine.models import (
@@ -85,7 +86,7 @@ class Asking:
         """
         if looks_at_tools(self._model):
             await self._tools.settle()
-        system, tools = self._system(subject), self._tools.specs()
+        system, tools = self._system(subject), self._tools.specs(is_worker=works_here(subject.snapshot))
         everything = conversation.window(request.turn, _fixed_tokens(system, tools))
         messages, used, noted = await self._compacting.fit(request, subject, everything)
         window = list(messages)

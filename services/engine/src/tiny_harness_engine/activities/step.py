@@ -61,6 +61,7 @@ class StepActivity:
             max_depth=settings.tasks.max_depth,
             max_children=settings.tasks.max_children,
             agents=tuple(settings.agents),
+            workers=tuple(settings.supervision.workers),
         )
 
     @activity.defn(name=STEP)

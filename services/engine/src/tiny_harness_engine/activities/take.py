@@ -69,7 +69,7 @@ class TakeActivity:
                 access.check(state.task_id, state.participants, incoming.delivery.sender.id, "send a message")
         if is_command and call is not None:
             return await self._take_command(incoming, state, call)
-        if incoming.intake.control == "complete" and state is not None:
+        if _completes(incoming) and state is not None:
             return await self._take_completion(incoming, state, request.judgement)
         return await self._take_message(incoming, state)
 
@@ -159,6 +159,12 @@ class TakeActivity:
         outcome = await self._hooks.run(context, where="here")
         _refuse(outcome.refusal, outcome.failure)
         return outcome.verdicts
+
+
+def _completes(incoming: Incoming) -> bool:
+    """Whether a message ends its task as done: its people may say so, and its worker."""
+    update = incoming.intake.update
+    return incoming.intake.control == "complete" or (update is not None and update.status == "done")
 
 
 def _refuse(refusal: str | None, failure: HarnessError | None) -> None:

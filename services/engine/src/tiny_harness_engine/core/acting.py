@@ -5,9 +5,10 @@ An act that cannot be done is a result that says so to the model; it never fails
 
 import uuid
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
-from tiny_harness.contracts import Child, Input, Model, TaskSnapshot
+from tiny_harness.contracts import Child, Input, Model, Supervision, TaskSnapshot
+from tiny_harness.envelope import WorkerUpdate
 from tiny_harness.errors import InvalidPlan
 from tiny_harness.ext.names import EXTENSION_BASE
 from tiny_harness.ext.task import AGENT_ID, Participant
@@ -26,6 +27,8 @@ class TaskLimits(Model):
     max_children: int = 20
     agents: tuple[str, ...] = ()
     """Names of the remote agents that there are."""
+    workers: tuple[str, ...] = ()
+    """Participants that work on supervised tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class Applied:
     children: tuple[NewChild, ...] = ()
     remotes: tuple[NewRemote, ...] = ()
     asking: Asking | None = None
+    update: WorkerUpdate | None = None
+    """How the agent, as the task's worker, says that it stands: that ends the turn."""
     limits: TaskLimits = field(default_factory=TaskLimits)
 
     def told(self, call: int, text: str, *, is_error: bool = False) -> "Applied":
@@ -76,6 +81,8 @@ def apply_act(applied: Applied, call: int, act: acts.Act) -> Applied:
             return replace(told, asking=asking)
         case acts.SetParticipantRole():
             return _set_role(applied, call, act)
+        case acts.TaskUpdate():
+            return _say_how_it_stands(applied, call, act)
         case _:
             return applied.told(call, "This cannot be done here.", is_error=True)
 
@@ -136,10 +143,24 @@ def _create_task(applied: Applied, call: int, act: acts.CreateTaskForParticipant
         return applied.told(call, "Nobody of that id can be given a task here.", is_error=True)
     agent = Participant(id=AGENT_ID, kind="agent", role="reporter")
     assignee = Participant(id=known.id, kind=known.kind, role="assignee", display_name=known.display_name)
-    child = _child(task, child_id(task.task_id, task.turn, task.step, call), (agent, assignee)).model_copy(
-        update={"state": TaskState.INPUT_REQUIRED, "sub_state": AWAITING_ANSWER}
-    )
+    waits: dict[str, Any] = {"state": TaskState.INPUT_REQUIRED, "sub_state": AWAITING_ANSWER}
+    if known.id in applied.limits.workers:
+        supervised = Supervision(worker=known.id)
+        waits = {"lifecycle": "supervised", "state": TaskState.SUBMITTED, "supervision": supervised}
+        waits |= {"turn": 0, "step": 0, "reading": ()}
+    child = _child(task, child_id(task.task_id, task.turn, task.step, call), (agent, assignee)).model_copy(update=waits)
     return _start(applied, call, child, act.goal, act.description, act.acceptance_criteria)
+
+
+def _say_how_it_stands(applied: Applied, call: int, act: acts.TaskUpdate) -> Applied:
+    task = applied.snapshot
+    if task.supervision is None or task.supervision.worker != AGENT_ID:
+        return applied.told(call, "This task has no worker: your answer is enough.", is_error=True)
+    if act.status == "done" and task.unresolved:
+        ids = ", ".join(task.unresolved)
+        return applied.told(call, f"It is not done: its sub-tasks are still open: {ids}.", is_error=True)
+    update = WorkerUpdate(status=act.status, summary=act.summary)
+    return replace(applied, update=update).told(call, f"The task is noted as {act.status}.")
 
 
 def _start(

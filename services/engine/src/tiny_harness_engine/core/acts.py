@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 from pydantic.json_schema import SkipJsonSchema
 
+from tiny_harness.envelope import MAX_SUMMARY_CHARS
 from tiny_harness.ext.plan import MAX_OUTPUT_CHARS, MAX_STEPS, STEP_ID_PATTERN
 from tiny_harness.ext.task import PARTICIPANT_ID_PATTERN
 from tiny_harness_engine.core.plan import PlannedStep
@@ -20,6 +21,7 @@ Criteria = Annotated[tuple[CriterionText, ...], Field(max_length=20)]
 ParticipantId = Annotated[str, StringConstraints(pattern=PARTICIPANT_ID_PATTERN)]
 AgentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 SkillName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+Summary = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_SUMMARY_CHARS)]
 Choice = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 
@@ -111,6 +113,16 @@ class SetParticipantRole(_Act):
     """Never `admin`: no model grants that (DESIGN: rights that no text can give)."""
 
 
+class TaskUpdate(_Act):
+    """Say how a supervised task stands: the agent is its worker (adr-042)."""
+
+    kind: SkipJsonSchema[Literal["task_update"]] = "task_update"
+    status: Literal["done", "blocked", "failed"] = Field(
+        description="done and failed end the task; blocked parks it until somebody has answered."
+    )
+    summary: Summary = Field(description="done: the result. blocked: what you need, as a question. failed: why.")
+
+
 class LoadSkill(_Act):
     """Read a skill's instructions."""
 
@@ -137,6 +149,7 @@ Act = Annotated[
     | AskParticipant
     | CreateTaskForParticipant
     | SetParticipantRole
+    | TaskUpdate
     | LoadSkill
     | ReadSkillFile,
     Field(discriminator="kind"),

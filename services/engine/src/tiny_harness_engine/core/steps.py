@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tiny_harness.contracts import Model, Question, TaskSnapshot
+from tiny_harness.envelope import WorkerUpdate
 from tiny_harness.ext.stream import ToolUse
 from tiny_harness.hooks.verdict import Verdict
 from tiny_harness.states import AWAITING_ANSWER, TaskState
-from tiny_harness_engine.core import questions
+from tiny_harness_engine.core import questions, supervision
 from tiny_harness_engine.core.acting import Applied, Asking, TaskLimits, apply_act, needs_approval
 from tiny_harness_engine.core.acts import Act
 from tiny_harness_engine.core.drafts import Decision, Draft
@@ -94,7 +95,10 @@ def end_step(
     failed = {result.call for result in applied.results if result.is_error}
     failed |= {call for call, answer in answers.items() if answer.is_error}
     uses = tuple(ToolUse(call_id=plan.call_id, name=plan.name, is_error=plan.call in failed) for plan in plans)
-    decision = _ask(snapshot, applied, uses, asking) if asking else _go_on(snapshot, applied, uses)
+    if applied.update is not None:
+        decision = _report(snapshot, applied, uses, applied.update)
+    else:
+        decision = _ask(snapshot, applied, uses, asking) if asking else _go_on(snapshot, applied, uses)
     verdicts = (*report.verdicts, *(verdict for answer in answers.values() for verdict in answer.verdicts))
     told = decision.model_copy(
         update={"results": applied.results, "children": applied.children, "remotes": applied.remotes}
@@ -160,6 +164,15 @@ def _ask(snapshot: TaskSnapshot, applied: Applied, uses: tuple[ToolUse, ...], as
     )
     drafts = (_step(snapshot, applied.snapshot, uses), question)
     return Decision(snapshot=after, drafts=drafts, turn=snapshot.turn)
+
+
+def _report(snapshot: TaskSnapshot, applied: Applied, uses: tuple[ToolUse, ...], update: WorkerUpdate) -> Decision:
+    """End the turn with what the agent, as the task's worker, says of it."""
+    answered = tuple(message.message_id for message in snapshot.reading)
+    after = supervision.end_by(applied.snapshot.model_copy(update={"step": 0, "reading": (), **NO_STEP}), update)
+    told = supervision.drafts_of(after, update, answered)
+    drafts = tuple(draft.model_copy(update={"turn": snapshot.turn}) for draft in told)
+    return Decision(snapshot=after, drafts=(_step(snapshot, applied.snapshot, uses), *drafts), turn=snapshot.turn)
 
 
 def _step(before: TaskSnapshot, after: TaskSnapshot, uses: tuple[ToolUse, ...]) -> Draft:

@@ -22,6 +22,8 @@ class Intrinsic:
     """Whether it changes nothing, so that it may run beside others."""
     needs_skills: bool = False
     """Whether it is of no use where there are no skills."""
+    needs_supervision: bool = False
+    """Whether it is for the worker of a supervised task only."""
 
 
 NO_AGENTS: Final[Mapping[str, str]] = {}
@@ -56,6 +58,11 @@ INTRINSICS: Final[Mapping[str, Intrinsic]] = {
         "Propose that somebody takes part in this task, or in another role. The reporter or an admin may have to"
         " approve it.",
     ),
+    "task_update": Intrinsic(
+        acts.TaskUpdate,
+        "Say how this task stands. It is open until you do: a message alone does not end it.",
+        needs_supervision=True,
+    ),
     "load_skill": Intrinsic(
         acts.LoadSkill,
         "Read the instructions of a skill from the list of skills. Do so before you start work that a skill describes.",
@@ -72,14 +79,21 @@ INTRINSICS: Final[Mapping[str, Intrinsic]] = {
 """By name, in the order in which models are offered them."""
 
 
-def intrinsic_specs(*, has_skills: bool, agents: Mapping[str, str] = NO_AGENTS) -> tuple[ToolSpec, ...]:
+def intrinsic_specs(
+    *, has_skills: bool, agents: Mapping[str, str] = NO_AGENTS, is_worker: bool = False
+) -> tuple[ToolSpec, ...]:
     """List the tools to offer, always in the same order: providers cache what does not change.
 
     Args:
         has_skills: Whether there are any.
         agents: What the configuration says of each remote agent, by name.
+        is_worker: Whether the agent is the worker of a supervised task.
     """
-    offered = [item for item in INTRINSICS.items() if has_skills or not item[1].needs_skills]
+    offered = [
+        (name, tool)
+        for name, tool in INTRINSICS.items()
+        if (has_skills or not tool.needs_skills) and (is_worker or not tool.needs_supervision)
+    ]
     specs = {name: ToolSpec(name, tool.description, parameters(tool.act)) for name, tool in offered}
     specs["spawn_subtask"] = _for_agents(specs["spawn_subtask"], agents)
     return tuple(specs.values())
