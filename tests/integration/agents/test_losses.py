@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
 from tests.integration.agents.conftest import Hire, Office, until_row, until_row_is
@@ -123,5 +122,5 @@ async def test_a_recorded_history_replays(hire: Hire) -> None:
         handle = handle_of(office, task, child.task_id)
         await handle.result()
         history = await handle.fetch_history()
-        replayer = Replayer(workflows=[RemoteTaskWorkflow], data_converter=pydantic_data_converter)
+        replayer = Replayer(workflows=[RemoteTaskWorkflow], data_converter=office.engine.temporal.data_converter)
         await replayer.replay_workflow(history)

@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
 from tiny_harness.commands import CommandRegistry, CommandResult, CreateSubTask, SetModel
@@ -491,7 +490,7 @@ async def test_histories_replay_with_and_without_plugins(stopped: Engine) -> Non
             async with asyncio.timeout(15):
                 await task.handle.result()
             handles.append(task.handle)
-    replayer = Replayer(workflows=[TaskWorkflow], data_converter=pydantic_data_converter)
+    replayer = Replayer(workflows=[TaskWorkflow], data_converter=stopped.temporal.data_converter)
     for handle in handles:
         await replayer.replay_workflow(await handle.fetch_history())
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
 from tiny_harness.envelope import answer_part
@@ -403,7 +402,7 @@ async def test_every_history_with_tools_questions_and_sub_tasks_replays(stopped:
         await task.control("x", "complete")
         async with asyncio.timeout(PATIENCE_S):
             await task.handle.result()
-    replayer = Replayer(workflows=[TaskWorkflow], data_converter=pydantic_data_converter)
+    replayer = Replayer(workflows=[TaskWorkflow], data_converter=stopped.temporal.data_converter)
     await replayer.replay_workflow(await task.handle.fetch_history())
 
 

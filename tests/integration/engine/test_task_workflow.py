@@ -4,7 +4,6 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer
 
@@ -439,5 +438,5 @@ async def test_every_history_of_a_lively_task_replays(engine: Engine) -> None:
     await task.control("c1", "complete")
     async with asyncio.timeout(10):
         await task.handle.result()
-    replayer = Replayer(workflows=[TaskWorkflow], data_converter=pydantic_data_converter)
+    replayer = Replayer(workflows=[TaskWorkflow], data_converter=engine.temporal.data_converter)
     await replayer.replay_workflow(await task.handle.fetch_history())

@@ -186,7 +186,7 @@ async def test_the_whole_gateway_on_the_real_engine(around: Neighbours) -> None:
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers, timeout=30) as http,
     ):
-        assert (await http.get("/readyz")).json() == {"store": True, "temporal": True}
+        assert (await http.get("/readyz")).json() == {"store": True, "temporal": True, "bus": True}
         message = {"messageId": "m1", "parts": [{"text": "hello"}]}
         sent = (await http.post("/rest/message:send", json={"message": message})).json()["task"]
         assert [one["parts"][0]["text"] for one in sent["history"]] == ["hello", "re: hello"]

@@ -107,15 +107,15 @@ async def test_the_card_tells_bindings_extensions_and_scheme_and_is_cached(gatew
 
 
 async def test_health_says_what_does_not_answer(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (await gateway.http.get(f"{gateway.url}/healthz")).json() == {"status": "ok"}
-    assert (await gateway.http.get(f"{gateway.url}/readyz")).json() == {"store": True, "temporal": True}
+    assert (await gateway.http.get(f"{gateway.url}/healthz")).json() == {"status": "ok", "streams": "bus"}
+    assert (await gateway.http.get(f"{gateway.url}/readyz")).json() == {"store": True, "temporal": True, "bus": True}
 
     async def down(_: Any) -> Any:
         raise Unavailable("the store is down")
 
     monkeypatch.setattr(gateway.store, "heads", down)
     told = await gateway.http.get(f"{gateway.url}/readyz")
-    assert (told.status_code, told.json()) == (503, {"store": False, "temporal": True})
+    assert (told.status_code, told.json()) == (503, {"store": False, "temporal": True, "bus": True})
 
 
 @asynccontextmanager

@@ -32,6 +32,10 @@ class _CountedReader:
         self._reader = reader
         self._bus = bus
 
+    @property
+    def is_hearing(self) -> bool:
+        return self._reader.is_hearing
+
     async def watch(self, task_id: str) -> None:
         await self._reader.watch(task_id)
         await self._count(task_id, 1)

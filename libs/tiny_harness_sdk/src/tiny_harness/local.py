@@ -117,17 +117,21 @@ async def running_worker(
     Raises:
         ConfigError: Temporal or the store cannot be had.
     """
-    from tiny_harness.bus import LocalBus
+    from tiny_harness.bus import open_bus
     from tiny_harness.store import open_store
     from tiny_harness.temporal import open_temporal
 
-    async with open_temporal(settings, run_folder(home)) as pending, open_store(settings) as store:
+    async with (
+        open_temporal(settings, run_folder(home)) as pending,
+        open_store(settings) as store,
+        open_bus(settings) as bus,
+    ):
         open_worker = _load(services["worker"])
         temporal = await pending.ready()
         async with open_worker(
             settings,
             store=store,
-            bus=LocalBus(),
+            bus=bus,
             temporal=temporal,
             commands=commands,
             plugins=plugins,
@@ -196,7 +200,7 @@ async def _compose(
 
     Temporal boots while the slow imports run.
     """
-    from tiny_harness.bus import LocalBus
+    from tiny_harness.bus import LocalBus, open_bus
     from tiny_harness.store import open_store
     from tiny_harness.temporal import open_temporal
 
@@ -204,11 +208,11 @@ async def _compose(
     create_app = _load(services["gateway"])
     open_worker = _load(services["worker"])
     store = await stack.enter_async_context(open_store(settings))
-    bus = LocalBus()
+    bus = await stack.enter_async_context(open_bus(settings))
     temporal = await pending.ready()
     if engine is not None:
         await stack.enter_async_context(open_worker(settings, store=store, bus=bus, temporal=temporal, **engine))
-    hears_engine = engine is not None
+    hears_engine = engine is not None or not isinstance(bus, LocalBus)
     return create_app(settings, store=store, bus=bus, temporal=temporal, token=token, hears_engine=hears_engine)
 
 

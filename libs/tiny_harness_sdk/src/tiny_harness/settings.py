@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -203,6 +204,29 @@ class StoreSettings(Section):
     """The store's file. Its folder is the home: one harness runs in it."""
 
 
+class RedisSettings(Section):
+    """`[redis]`: what carries events from engines to gateways in other processes."""
+
+    url: str | None = None
+    """redis://host:6379/0, rediss:// with TLS, or unix:///path. One with a password goes into TINY_HARNESS_REDIS_URL,
+    which wins. Without any, gateway and engine hear each other within one process only."""
+    ca_file: Path | None = None
+    """Certificates to trust with rediss://, in PEM; default: the system's."""
+    timeout: PositiveFloat = 2.0
+    """Seconds after which a Redis that does not answer counts as gone."""
+    max_connections: int = Field(default=20, ge=2)
+    """Connections that a process may open."""
+
+    @field_validator("url")
+    @classmethod
+    def _url_is_plain(cls, url: str | None) -> str | None:
+        if url is not None and not is_redis_url(url):
+            raise ValueError("must be an address such as redis://host:6379/0")
+        if url is not None and urlsplit(url).password is not None:
+            raise ValueError("must hold no password; put the address into TINY_HARNESS_REDIS_URL instead")
+        return url
+
+
 class PriceSettings(Section):
     """`[prices."<model>"]`: what a model costs, per million tokens, in whatever money you count in."""
 
@@ -355,6 +379,7 @@ class Settings(Section):
     scripted: ScriptedSettings = ScriptedSettings()
     server: ServerSettings = ServerSettings()
     store: StoreSettings = StoreSettings()
+    redis: RedisSettings = RedisSettings()
     tasks: TaskSettings = TaskSettings()
     prices: Mapping[str, PriceSettings] = Field(default_factory=dict[str, PriceSettings])
     """What models cost, by their names."""
@@ -416,6 +441,18 @@ class Settings(Section):
         from tiny_harness.config_file import read_settings  # late: settings must not need a TOML parser
 
         return read_settings(cls, path)
+
+
+def is_redis_url(url: str) -> bool:
+    """Whether this can be the address of a Redis."""
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port != 0  # raises when it is no number
+    except ValueError:
+        return False
+    if parts.scheme == "unix":
+        return bool(parts.path)
+    return parts.scheme in ("redis", "rediss") and bool(parts.hostname) and has_port
 
 
 def login_name() -> str:

@@ -76,7 +76,7 @@ def create_app(
     conversations = Conversations(settings, store, engine, subscriptions)
 
     workers = WorkersRoute(WorkerTools(conversations))
-    health = Health(store, temporal)
+    health = Health(store, temporal, bus, hears_engine=hears_engine)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:

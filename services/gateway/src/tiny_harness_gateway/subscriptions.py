@@ -24,7 +24,7 @@ REPLAYS_AT_ONCE: Final = 64
 CHECK_INTERVAL_S: Final = 15.0
 """How often all cursors are compared with the store, in case the bus lost something."""
 DEAF_INTERVAL_S: Final = 0.5
-"""The same where the bus does not reach the engine, which runs in another process."""
+"""The same while the bus brings nothing: it is lost, or does not reach the engine, which runs in another process."""
 
 log = logging.getLogger(__name__)
 
@@ -86,10 +86,16 @@ class Subscriptions:
                 for feed in self._feeds.get(frame.task_id, ()):
                     feed.offer(frame)
 
+    @property
+    def _interval_s(self) -> float:
+        is_hearing = self._reader is None or self._reader.is_hearing
+        return self._check_interval_s if is_hearing else min(DEAF_INTERVAL_S, self._check_interval_s)
+
     async def _check(self) -> None:
         while True:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._has_lagged.wait(), self._check_interval_s)
+            with suppress(TimeoutError):  # not `wait_for`: Python 3.11's may swallow a cancel
+                async with asyncio.timeout(self._interval_s):
+                    await self._has_lagged.wait()
             self._has_lagged.clear()
             try:
                 await self._compare()

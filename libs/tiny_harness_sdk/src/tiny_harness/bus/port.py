@@ -24,8 +24,23 @@ class Lagged:
     """Says that frames may have been missed: look at the store once."""
 
 
+@dataclass(frozen=True, slots=True)
+class BusHealth:
+    """How a process stands with the bus."""
+
+    is_reached: bool
+    """Whether frames arrive now; else streams ask the store twice a second."""
+    was_reached: bool
+    """Whether they ever did, since the start: if not, its address or password may be wrong."""
+
+
 class BusReader(Protocol):
     """One connection of a process to the bus."""
+
+    @property
+    def is_hearing(self) -> bool:
+        """Whether frames arrive; while they do not, the store must be looked at often."""
+        ...
 
     async def watch(self, task_id: str) -> None:
         """Start to receive a task's frames; counted, so two watchers need two `unwatch`."""
@@ -42,6 +57,11 @@ class BusReader(Protocol):
 
 class Bus(Protocol):
     """A way to publish and to read."""
+
+    @property
+    def health(self) -> BusHealth:
+        """How this process stands with it."""
+        ...
 
     def publish(self, frame: Frame) -> None:
         """Hand a frame over. Never blocks, never fails; what cannot be sent in time is dropped."""

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.converter import DataConverter
 
 from tiny_harness.errors import ConfigError
+from tiny_harness.seal import ring_of
 from tiny_harness.settings import Settings, TemporalSettings
 from tiny_harness.temporal.embedded import EmbeddedServer, open_embedded
+from tiny_harness.temporal.sealing import data_converter
 
 START_TIMEOUT_S: Final = 30.0
 RETRY_INTERVAL_S: Final = 0.05
@@ -29,19 +31,21 @@ async def open_temporal(settings: Settings, run_dir: Path) -> AsyncGenerator["Pe
         ConfigError, AlreadyRunning: See `open_embedded`.
     """
     temporal = settings.temporal
+    converter = data_converter(ring_of(settings))
     if temporal.mode == "remote":
-        yield PendingClient(temporal, None)
+        yield PendingClient(temporal, None, converter)
         return
     async with open_embedded(temporal.embedded, settings.temporal_database, run_dir) as server:
-        yield PendingClient(temporal, server)
+        yield PendingClient(temporal, server, converter)
 
 
 class PendingClient:
     """A client that is not connected yet."""
 
-    def __init__(self, settings: TemporalSettings, server: EmbeddedServer | None) -> None:
+    def __init__(self, settings: TemporalSettings, server: EmbeddedServer | None, converter: DataConverter) -> None:
         self._settings = settings
         self._server = server
+        self._converter = converter
 
     async def ready(self) -> Client:
         """Connect, waiting for an embedded server to boot.
@@ -61,7 +65,7 @@ class PendingClient:
         while True:
             server.check()
             try:
-                client = await Client.connect(server.address, data_converter=pydantic_data_converter)
+                client = await Client.connect(server.address, data_converter=self._converter)
             except RuntimeError:  # what temporalio raises while nobody listens
                 await asyncio.sleep(RETRY_INTERVAL_S)
             else:
@@ -77,7 +81,7 @@ class PendingClient:
                     namespace=settings.namespace,
                     tls=settings.tls,
                     api_key=os.environ.get("TEMPORAL_API_KEY"),
-                    data_converter=pydantic_data_converter,
+                    data_converter=self._converter,
                 )
         except (RuntimeError, TimeoutError) as error:
             raise ConfigError(f"no Temporal answers at {settings.address}", key="temporal.address") from error
