@@ -1,0 +1,1 @@
+"""Supervision on a clock that skips."""
