@@ -166,7 +166,16 @@ def test_a_task_expires_to_the_minute_after_its_warnings() -> None:
     day = Day().give("a").until(30).hear("a").until(3 * 24 * 60)
     assert day.said("warns") == [(30 + 20 * 60, "a", 1), (30 + 23 * 60, "a", 2)]
     assert day.said("expires") == [(30 + 24 * 60, "a")]
-    assert day.desk.papers == ()
+    assert next_look(day.desk, day.now) is None
+    assert day.hear("a", TaskState.CANCELED).desk.papers == ()
+
+
+def test_the_next_starts_when_the_one_before_expires() -> None:
+    assert Day().give("a", "b").until(83).hear("b", TaskState.COMPLETED).give("c").said("starts")[-1] == (83, "c")
+    assert Day(capacity=1, stalls_after=timedelta(days=9)).give("a", "b").until(24 * 60).said("starts")[-1] == (
+        1440,
+        "b",
+    )
 
 
 @pytest.mark.parametrize("state", [TaskState.INPUT_REQUIRED, TaskState.SUBMITTED])

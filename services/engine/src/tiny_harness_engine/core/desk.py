@@ -60,6 +60,8 @@ class Paper(Model):
     is_busy: bool = False
     is_stopped: bool = False
     is_stalled: bool = False
+    is_over: bool = False
+    """Whether it was told to expire: it leaves the desk when it says that it has ended."""
     activity: int = 0
     quiet_since: datetime
     """Its last activity."""
@@ -192,7 +194,7 @@ def _active(rules: Rules, paper: Paper, now: datetime, busy_for: timedelta = tim
 
 def _expire(desk: Desk, now: datetime) -> Due:
     gone = [paper for paper in desk.papers if _counts(paper) and paper.quiet_since + desk.rules.expires_at <= now]
-    left = [paper for paper in desk.papers if paper not in gone]
+    left = [paper.model_copy(update={"is_over": True}) if paper in gone else paper for paper in desk.papers]
     return _with(desk, left), tuple(Expires(task_id=paper.task_id, quiet=desk.rules.expires_at) for paper in gone)
 
 
@@ -271,11 +273,11 @@ def _move(desk: Desk, now: datetime) -> Due:
 
 def _counts(paper: Paper) -> bool:
     """Whether its time runs: queued tasks and those that wait for a person do not age."""
-    return paper.state is TaskState.WORKING
+    return paper.state is TaskState.WORKING and not paper.is_over
 
 
 def _takes_room(paper: Paper) -> bool:
-    return paper.state is TaskState.WORKING and not paper.is_stalled
+    return _counts(paper) and not paper.is_stalled
 
 
 def _is_supervised(paper: Paper) -> bool:
