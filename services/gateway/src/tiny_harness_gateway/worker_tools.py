@@ -6,6 +6,7 @@ literal: never a command, whatever it looks like.
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -99,6 +100,15 @@ TOOLS: Final[dict[str, type[_Arguments]]] = {
 """Their arguments, by name; their docstrings are what the agent reads."""
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a tool tells the agent."""
+
+    text: str
+    data: Json | None = None
+    """The same for programs."""
+
+
 class WorkerTools:
     """The tools, bound to the operations on tasks."""
 
@@ -106,7 +116,7 @@ class WorkerTools:
         self._conversations = conversations
         self._seen_at: dict[str, float] = {}
 
-    async def call(self, caller: Sender, arguments: BaseModel) -> str:
+    async def call(self, caller: Sender, arguments: BaseModel) -> Told:
         """Do what a tool is called for; what to tell the agent.
 
         Raises:
@@ -119,21 +129,21 @@ class WorkerTools:
                 return await self._get(caller, arguments.task_id)
             case TaskAck():
                 await self._conversations.acknowledge(caller, arguments.task_id)
-                return f"Task {arguments.task_id} is acknowledged."
+                return Told(f"Task {arguments.task_id} is acknowledged.")
             case TaskSend():
                 return await self._send(caller, arguments)
             case _:
                 return await self._list(caller)
 
-    async def _update(self, caller: Sender, said: TaskUpdate) -> str:
+    async def _update(self, caller: Sender, said: TaskUpdate) -> Told:
         update = WorkerUpdate(status=said.status, summary=said.summary, minutes=said.minutes)
         await self._deliver(caller, [update_part(update)], said.task_id)
-        return f"Task {said.task_id} is noted as {said.status}."
+        return Told(f"Task {said.task_id} is noted as {said.status}.")
 
-    async def _list(self, caller: Sender) -> str:
-        views = [view for state in OPEN for view in await self._views(caller, state)]
-        lines = [_line(view) for view in views if _worker(view) == caller.id]
-        return "\n".join(lines) or "You have no open task."
+    async def _list(self, caller: Sender) -> Told:
+        found = [view for state in OPEN for view in await self._views(caller, state) if _worker(view) == caller.id]
+        lines = "\n".join(map(_line, found))
+        return Told(lines or "You have no open task.", {"tasks": [_facts(view) for view in found]})
 
     async def _views(self, caller: Sender, state: TaskState) -> Sequence[Json]:
         """List a participant's tasks in a state, the oldest first."""
@@ -146,7 +156,7 @@ class WorkerTools:
             query = TaskQuery(participant_id=caller.id, state=state, limit=PAGE, after=after) if after else None
         return sorted(found, key=lambda view: _position(view) or 0)
 
-    async def _get(self, caller: Sender, task_id: str) -> str:
+    async def _get(self, caller: Sender, task_id: str) -> Told:
         view = await self._conversations.view(caller, task_id, SHOWN_MESSAGES)
         if _worker(view) == caller.id:
             await self._show_life(caller, view)
@@ -155,7 +165,7 @@ class WorkerTools:
         facts = [f"{name}: {data[name]}" for name in ("name", "goal", "description") if data.get(name)]
         criteria = [f"- {criterion['text']}" for criterion in data.get("acceptance_criteria", ())]
         said = [f"[{_author(message, caller)}] {_text(message)}" for message in view.get("history", ())]
-        return "\n".join((*head, _line(view), *facts, *criteria, "", *said)).rstrip()
+        return Told("\n".join((*head, _line(view), *facts, *criteria, "", *said)).rstrip())
 
     async def _show_life(self, caller: Sender, view: Json) -> None:
         """Count a look at a task that is worked on as activity."""
@@ -170,13 +180,13 @@ class WorkerTools:
         self._seen_at[key] = now
         await self._deliver(caller, [update_part(WorkerUpdate(status="running"))], view["id"])
 
-    async def _send(self, caller: Sender, said: TaskSend) -> str:
+    async def _send(self, caller: Sender, said: TaskSend) -> Told:
         parts: list[Json] = [{"text": said.text}]
         if said.task_id is None and said.worker is not None:
             data = {"kind": "task", "payload": {"worker": said.worker}}
             parts.append({"data": data, "mediaType": MEDIA_TYPE})
         task_id = await self._deliver(caller, parts, said.task_id)
-        return f"It was written to task {task_id}."
+        return Told(f"It was written to task {task_id}.", {"task_id": task_id})
 
     async def _deliver(self, caller: Sender, parts: list[Json], task_id: str | None) -> str:
         message: dict[str, Any] = {
@@ -196,6 +206,18 @@ def _worker(view: Json) -> str | None:
 
 def _position(view: Json) -> int | None:
     return view["metadata"].get(supervision.KEY, {}).get("queue_position")
+
+
+def _facts(view: Json) -> Json:
+    """Show a task to a program."""
+    known = view["metadata"].get(supervision.KEY, {})
+    shown = ("queue_position", "reminders", "stalled", "stopped")
+    return {
+        "task_id": view["id"],
+        "name": view["metadata"][task.KEY].get("name", ""),
+        "state": TaskState(view["status"]["state"]).word,
+        **{name: known[name] for name in shown if known.get(name)},
+    }
 
 
 def _line(view: Json) -> str:

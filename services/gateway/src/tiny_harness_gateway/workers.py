@@ -39,14 +39,15 @@ def session_manager(tools: WorkerTools) -> StreamableHTTPSessionManager:
         caller: Sender | None = context.request.scope[CALLER] if context.request else None
         model = TOOLS.get(params.name)
         if caller is None or model is None:
-            return _result(f"There is no tool {params.name}.", is_error=True)
+            return _refusal(f"There is no tool {params.name}.")
         try:
-            return _result(await tools.call(caller, model.model_validate(params.arguments or {})))
+            told = await tools.call(caller, model.model_validate(params.arguments or {}))
+            return CallToolResult(content=[TextContent(type="text", text=told.text)], structured_content=told.data)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            return _result(f"{'.'.join(map(str, first['loc'])) or 'arguments'}: {first['msg']}", is_error=True)
+            return _refusal(f"{'.'.join(map(str, first['loc'])) or 'arguments'}: {first['msg']}")
         except HarnessError as error:
-            return _result(str(error), is_error=True)
+            return _refusal(str(error))
 
     server: Server[Any] = Server(
         "tiny-harness",
@@ -68,5 +69,5 @@ def _tool(name: str) -> Tool:
     return Tool(name=name, description=description, input_schema=json.loads(json.dumps(schema)))
 
 
-def _result(text: str, *, is_error: bool = False) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
+def _refusal(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
