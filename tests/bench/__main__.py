@@ -14,12 +14,13 @@ from tests.bench.executors import measure_local, measure_remote
 from tests.bench.hooked import measure_hooked
 from tests.bench.programs import measure_programs
 from tests.bench.slash import measure_slash
+from tests.bench.streams import measure_streams
 from tests.bench.table import row, show
 from tests.bench.turns import measure_burst, measure_latency
 from tiny_harness.local import running_harness
 from tiny_harness.web_server import serving
 
-GROUPS = ("turns", "slash", "hooks", "executors", "programs")
+GROUPS = ("turns", "slash", "hooks", "executors", "streams", "programs")
 
 
 def resident_mb() -> float:
@@ -34,6 +35,8 @@ async def main(home: Path, groups: frozenset[str]) -> None:
     if "executors" in groups:
         await measure_local()
         await measure_remote()
+    if "streams" in groups:
+        await measure_streams(home)
     if "programs" in groups:
         measure_programs()
 
