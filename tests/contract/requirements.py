@@ -48,6 +48,9 @@ _ABUSE: Final = "security/test_commands.py"
 _ROLES: Final = "security/test_command_roles.py"
 _BODIES: Final = "security/test_remote_bodies.py"
 _FLOODS: Final = "security/test_floods.py"
+_SUPERVISED: Final = "integration/engine/test_supervision.py"
+_WORKERS: Final = "integration/test_workers.py"
+_DAYS: Final = "integration/supervision/test_days.py"
 
 REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
     # 1: the command works straight after installation
@@ -348,12 +351,46 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
         "integration/engine/test_commands.py::test_a_sub_task_is_a_conversation_of_its_own_under_its_parent",
         "integration/engine/test_commands.py::test_a_sub_task_answers_parks_and_tells_its_parent_when_it_is_completed",
     ),
-    "C10": pending("4"),
+    "C10": (
+        "unit/engine/test_lifecycle.py::test_news_of_a_sub_task_are_told_and_the_task_stays_as_it_is",
+        "unit/engine/test_lifecycle.py::test_the_end_of_a_sub_task_is_a_note_that_an_idle_model_reads_at_once",
+        "unit/engine/test_lifecycle.py::test_news_of_a_sub_task_do_not_disturb_a_running_turn",
+        "integration/agents/test_stand_ins.py::test_the_row_shows_the_childs_own_id_and_each_of_its_states",
+    ),
     "C11": (
         f"{_OPS}::test_cancel_ends_a_parked_and_a_working_task_and_only_once",
         f"{_OPS}::test_complete_ends_a_task_and_the_next_message_is_refused_with_the_way_on",
     ),
-    "C12": pending("4"),
+    "C12": pending("6"),
     # adr-042
-    **{f"S{n}": pending("7") for n in range(1, 6)},
+    "S1": (
+        f"{_SUPERVISED}::test_the_worker_says_how_the_task_ended",
+        f"{_SUPERVISED}::test_nobody_else_may_say_how_it_ended",
+        f"{_SUPERVISED}::test_a_blocked_task_says_what_it_needs_and_goes_on_with_the_answer",
+        f"{_SUPERVISED}::test_our_own_agent_says_itself_how_the_task_ended",
+        f"{_WORKERS}::test_a_worker_takes_a_task_over_mcp_and_says_how_it_ended",
+        f"{_WORKERS}::test_a_send_that_waits_is_answered_when_the_worker_is_done_or_needs_something",
+        f"{_WORKERS}::test_a_late_message_to_an_expired_task_says_so_and_how_to_go_on",
+        f"{_DAYS}::test_a_task_expires_to_the_minute_after_its_warnings",
+    ),
+    "S2": (
+        f"{_DAYS}::test_the_ladder_is_climbed_to_the_minute",
+        f"{_DAYS}::test_one_reminder_names_all_ten_due_tasks",
+        f"{_DAYS}::test_no_hour_has_more_than_six_reminders",
+        f"{_DAYS}::test_nobody_is_reminded_while_a_person_is_awaited_or_something_runs_or_the_worker_was_stopped",
+        f"{_DAYS}::test_with_no_task_open_nothing_wakes",
+        f"{_SUPERVISED}::test_a_quiet_worker_is_reminded_and_then_the_task_is_stalled",
+        f"{_SUPERVISED}::test_our_own_agent_is_reminded_by_a_turn",
+        "unit/engine/test_desk.py",
+    ),
+    "S3": (
+        f"{_SUPERVISED}::test_tasks_wait_in_a_queue_and_start_in_order",
+        "e2e/test_workers.py::test_fifty_tasks_are_done_once_and_in_order_although_their_workers_are_killed",
+    ),
+    "S4": (f"{_WORKERS}::test_an_acknowledgement_is_kept_and_closes_nothing",),
+    "S5": (
+        "integration/supervision/test_kills.py::test_no_rung_is_lost_or_doubled_by_kills_between_them",
+        "integration/gateway/test_protocol.py::test_the_card_tells_bindings_extensions_and_scheme_and_is_cached",
+        "contract/test_extension_schemas.py",
+    ),
 }

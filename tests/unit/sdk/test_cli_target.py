@@ -81,7 +81,7 @@ def harnesses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Harnesses:
 
 def arguments(tmp_path: Path, **more: Any) -> argparse.Namespace:
     defaults = {"config": str(tmp_path / "c.toml"), "url": None, "token": None, "participant": "ann"}
-    return argparse.Namespace(**defaults | {"task": None, "json": False} | more)
+    return argparse.Namespace(**defaults | {"task": None, "json": False, "worker": None} | more)
 
 
 async def call(args: argparse.Namespace) -> TurnResult:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tiny_harness.contracts import Sender
 from tiny_harness.envelope import MAX_RUNNING_MINUTES, MAX_SUMMARY_CHARS, MEDIA_TYPE, WorkerUpdate, update_part
 from tiny_harness.ext import commands, status, supervision, task
+from tiny_harness.ext.supervision import SupervisionData
 from tiny_harness.ext.task import PARTICIPANT_ID_PATTERN
 from tiny_harness.ids import new_id
 from tiny_harness.states import TaskState
@@ -222,16 +223,11 @@ def _facts(view: Json) -> Json:
 
 def _line(view: Json) -> str:
     """Show a task in one line."""
-    known = view["metadata"].get(supervision.KEY, {})
+    known = view["metadata"].get(supervision.KEY)
     word = TaskState(view["status"]["state"]).word
     why = view["metadata"].get(status.KEY, {}).get("sub_state")
-    marks = [
-        f"{word}, {why}" if why else word,
-        *([f"place {known['queue_position']} in the queue"] if known.get("queue_position") else []),
-        *([f"reminded {known['reminders']} times"] if known.get("reminders") else []),
-        *(["stalled"] if known.get("stalled") else []),
-        *(["stopped by its people"] if known.get("stopped") else []),
-    ]
+    told = supervision.marks(SupervisionData.model_validate(known)) if known else ()
+    marks = (f"{word}, {why}" if why else word, *told)
     return f"task {view['id']}: {view['metadata'][task.KEY].get('name', '')} ({'; '.join(marks)})"
 
 

@@ -56,6 +56,7 @@ def task_json(task: "TaskView") -> dict[str, Any]:
         "updated_at": task.updated_at,
         "model": task.model,
         "effort": task.effort,
+        "supervision": task.supervision.model_dump(exclude={"instructions"}) if task.supervision else None,
         "question": question_json(task.question) if task.question else None,
         "plan": task.plan.model_dump(exclude_none=True)["steps"] if task.plan else None,
         "usage": task.usage.shown() if task.usage else None,
@@ -111,4 +112,12 @@ def answer_hint(task_id: str, question: "Question") -> str:
 
 def state_words(task: "TaskView") -> str:
     """Put a task's state into words that scripts can match, such as `INPUT_REQUIRED, awaiting-next-message`."""
-    return f"{task.state.word}, {task.sub_state}" if task.sub_state else task.state.word
+    words = f"{task.state.word}, {task.sub_state}" if task.sub_state else task.state.word
+    return ", ".join((words, *supervision_marks(task)))
+
+
+def supervision_marks(task: "TaskView") -> tuple[str, ...]:
+    """List what is worth a look on a supervised task, such as `stalled`."""
+    from tiny_harness.ext.supervision import marks
+
+    return marks(task.supervision) if task.supervision else ()

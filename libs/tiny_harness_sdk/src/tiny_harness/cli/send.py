@@ -4,6 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from tiny_harness.cli.output import show, show_json, task_json
 from tiny_harness.cli.start import add_target, call_target, run_async
 from tiny_harness.cli.turn import show_turn
 
@@ -19,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", metavar="TEXT", help="the message, or - to read it from standard input")
     parser.add_argument(
         "--task", default=argparse.SUPPRESS, metavar="ID", help="the task to go on with (default: a new one)"
+    )
+    parser.add_argument(
+        "--worker", metavar="ID", help="give a new, supervised task to this participant, and do not wait for it"
     )
     parser.add_argument("--json", action="store_true", help="print task and reply as JSON")
     add_target(parser)
@@ -44,7 +48,26 @@ def _read(argument: str) -> str:
 
 
 async def _run(args: argparse.Namespace, text: str) -> int:
+    if args.worker is not None:
+        return await _give(args, text)
     return show_turn(await _send(args, text), as_json=args.json)
+
+
+async def _give(args: argparse.Namespace, text: str) -> int:
+    """Give a task to a worker, and tell its id."""
+    from tiny_harness.ids import new_id
+
+    if args.task is not None:
+        from tiny_harness.errors import ConfigError
+
+        raise ConfigError("--worker starts a new task, so --task cannot stand beside it")
+    message_id = new_id()
+    task = await call_target(args, lambda client: client.give(text, args.worker, message_id=message_id))
+    if args.json:
+        show_json(task_json(task))
+    else:
+        show(task.task_id)
+    return 0
 
 
 async def _send(args: argparse.Namespace, text: str) -> "TurnResult":

@@ -1,10 +1,19 @@
-"""`tiny-harness tasks`: list, show, answer, complete, cancel, purge."""
+"""`tiny-harness tasks`: list, show, answer, update, complete, cancel, acknowledge, purge."""
 
 import argparse
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
-from tiny_harness.cli.output import answer_hint, choices_line, show, show_json, show_table, state_words, task_json
+from tiny_harness.cli.output import (
+    answer_hint,
+    choices_line,
+    show,
+    show_json,
+    show_table,
+    state_words,
+    supervision_marks,
+    task_json,
+)
 from tiny_harness.cli.start import add_target, call_target, load_settings, run_async
 from tiny_harness.cli.turn import show_turn
 
@@ -24,6 +33,10 @@ ACTS: Final[dict[str, tuple[str, Act]]] = {
     "show": ("show a task and its conversation", lambda client, task_id: client.task(task_id, 1_000)),
     "complete": ("complete a task", lambda client, task_id: client.complete(task_id)),
     "cancel": ("cancel a task", lambda client, task_id: client.cancel(task_id)),
+    "ack": (
+        "say that you have what you needed of a task; it closes nothing",
+        lambda client, task_id: client.acknowledge(task_id),
+    ),
 }
 ENDS: Final = {"complete": "COMPLETED", "cancel": "CANCELED"}
 """How a task that has been acted on has ended."""
@@ -33,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True, dest="verb")
     listing = verbs.add_parser("list", help="list your tasks, newest change first")
+    listing.add_argument("--stalled", action="store_true", help="only tasks whose worker does not answer reminders")
     listing.add_argument("--limit", type=_count, default=50, help="how many (default: 50)")
     for verb, (text, _) in ACTS.items():
         verbs.add_parser(verb, help=text).add_argument("task", metavar="ID")
@@ -41,6 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     answer.add_argument("request", metavar="REQUEST", help="the question's id, as `tasks show` tells it")
     answer.add_argument("value", metavar="VALUE", help="one of its choices")
     answer.add_argument("--reason", help="why; the agent reads it if it is refused something")
+    update = verbs.add_parser("update", help="say, as a task's worker, how it stands")
+    update.add_argument("task", metavar="ID")
+    update.add_argument("status", choices=("done", "blocked", "failed", "running"))
+    update.add_argument(
+        "summary", metavar="SUMMARY", nargs="?", default="", help="the result, what you need, or why not"
+    )
+    update.add_argument("--minutes", type=_count, default=0, help="of running: how long you will say nothing")
     purge = verbs.add_parser("purge", help="delete ended tasks that are older than [retention] says")
     purge.add_argument("--dry-run", action="store_true", help="only count them")
     for verb, sub in verbs.choices.items():
@@ -52,19 +73,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run a verb."""
-    verbs = {"list": _list, "answer": _answer, "purge": _purge}
+    verbs = {"list": _list, "answer": _answer, "update": _update, "purge": _purge}
     return run_async(verbs.get(args.verb, _act)(args))
 
 
 async def _list(args: argparse.Namespace) -> int:
-    found = await call_target(args, lambda client: _newest(client, args.limit))
+    found = await call_target(args, lambda client: _newest(client, args.limit, stalled=args.stalled))
     if args.json:
         show_json([task_json(task) for task in found])
         return 0
     from tiny_harness.states import describe
 
-    rows = [(task.task_id, describe(task.state, task.sub_state), _minute(task), task.name) for task in found]
-    show_table(("TASK", "STATE", "CHANGED (UTC)", "NAME"), rows) if rows else show("no tasks yet")
+    rows = [
+        (
+            task.task_id,
+            " · ".join((describe(task.state, task.sub_state), *supervision_marks(task))),
+            _minute(task),
+            task.name,
+        )
+        for task in found
+    ]
+    none = "no task is stalled" if args.stalled else "no tasks yet"
+    show_table(("TASK", "STATE", "CHANGED (UTC)", "NAME"), rows) if rows else show(none)
     return 0
 
 
@@ -72,16 +102,16 @@ def _minute(task: "TaskView") -> str:
     return f"{task.updated_at:%Y-%m-%d %H:%M}" if task.updated_at else ""
 
 
-async def _newest(client: "HarnessClient", limit: int) -> list["TaskView"]:
+async def _newest(client: "HarnessClient", limit: int, *, stalled: bool) -> list["TaskView"]:
     found: list[TaskView] = []
     after: str | None = None
     while len(found) < limit:
-        page = await client.tasks(limit=min(100, limit - len(found)), after=after)
-        found.extend(page.tasks)
+        page = await client.tasks(limit=100 if stalled else min(100, limit - len(found)), after=after)
+        found.extend(task for task in page.tasks if not stalled or (task.supervision and task.supervision.stalled))
         after = page.after
         if after is None:
             break
-    return found
+    return found[:limit]
 
 
 async def _answer(args: argparse.Namespace) -> int:
@@ -94,6 +124,22 @@ async def _answer(args: argparse.Namespace) -> int:
         lambda client: client.answer(args.task, args.request, args.value, args.reason, message_id=message_id),
     )
     return show_turn(result, as_json=args.json)
+
+
+async def _update(args: argparse.Namespace) -> int:
+    """Say how a task stands, under one message id, however often the harness has to be found again."""
+    from tiny_harness.ids import new_id
+
+    message_id = new_id()
+    task = await call_target(
+        args,
+        lambda client: client.update(args.task, args.status, args.summary, minutes=args.minutes, message_id=message_id),
+    )
+    if args.json:
+        show_json(task_json(task))
+    else:
+        show(f"{task.task_id}  {task.name or ''}\n{state_words(task)}")
+    return 0
 
 
 async def _act(args: argparse.Namespace) -> int:
@@ -112,6 +158,9 @@ def _show_all(task: "TaskView") -> None:
     from tiny_harness.tui.printable import one_line
 
     facts = [("model", task.model), ("effort", task.effort)]
+    if task.supervision is not None:
+        facts += [("worker", task.supervision.worker), ("its last words", task.supervision.last_worker_line)]
+        facts += [("acknowledged by", ", ".join(task.supervision.acknowledged))]
     facts += [("part of", parent) for parent in task.parent_tasks]
     for child in task.sub_tasks:
         state = child.state.removeprefix("TASK_STATE_")

@@ -12,9 +12,10 @@ from pydantic import ValidationError
 from tiny_harness.client.events import DeltaText, Received, Replied, StateChanged, Stepped, TaskEvent, TaskShown
 from tiny_harness.client.views import ASKING, CommandAnswer, MessageView, Question, TaskView
 from tiny_harness.contracts import Usage
-from tiny_harness.ext import commands, status, stream, task
+from tiny_harness.ext import commands, status, stream, supervision, task
 from tiny_harness.ext.commands import CommandOffer, CommandsData
 from tiny_harness.ext.stream import StreamData
+from tiny_harness.ext.supervision import SupervisionData
 from tiny_harness.ext.task import TaskData
 from tiny_harness.intake import CommandCall, read_command
 from tiny_harness.states import TaskState
@@ -58,6 +59,7 @@ def decode_task(body: Json) -> TaskView | None:
         plan=data.plan,
         usage=decode_usage(data.usage),
         question=_question(asked, messages),
+        supervision=_supervision(metadata),
     )
 
 
@@ -152,6 +154,14 @@ def _question(asked: Json, messages: list[MessageView]) -> Question | None:
     said = [message for message in messages if message.role == "agent" and message.command is None]
     words = said[-1].text if said else ""
     return Question(asked["sub_state"] or "", words, asked["request_id"], asked["choices"])
+
+
+def _supervision(metadata: Json | None) -> SupervisionData | None:
+    found = (metadata or {}).get(supervision.KEY)
+    try:
+        return None if found is None else SupervisionData.model_validate(found)
+    except ValidationError:
+        return None
 
 
 def _time(body: Json) -> datetime | None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tiny_harness.envelope import MEDIA_TYPE, Action, answer_part, control_part
+from tiny_harness.envelope import MEDIA_TYPE, Action, WorkerUpdate, answer_part, control_part, update_part
 from tiny_harness.ext import stream
 
 Json = dict[str, Any]
@@ -21,6 +21,18 @@ def words(text: str, message_id: str, task_id: str | None, context_id: str | Non
 def control(action: Action, reason: str | None, message_id: str, task_id: str) -> Json:
     """Make a message that acts on a task."""
     return _message(message_id, control_part(action, reason), task_id, None)
+
+
+def given(text: str, worker: str, message_id: str, context_id: str | None) -> Json:
+    """Make a message that gives a new task to a worker."""
+    message = words(text, message_id, None, context_id, None)
+    message["parts"].append({"data": {"kind": "task", "payload": {"worker": worker}}, "mediaType": MEDIA_TYPE})
+    return message
+
+
+def update(said: WorkerUpdate, message_id: str, task_id: str) -> Json:
+    """Make a message in which a worker says how its task stands."""
+    return _message(message_id, update_part(said), task_id, None)
 
 
 def answer(request_id: str, value: str, reason: str | None, message_id: str, task_id: str) -> Json:

@@ -2,18 +2,21 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
+
+from pydantic import ValidationError
 
 from tiny_harness.client import outgoing
 from tiny_harness.client.answering import Answering
 from tiny_harness.client.calls import Calls
-from tiny_harness.client.events import TaskEvent
+from tiny_harness.client.events import TaskEvent, TaskShown
 from tiny_harness.client.following import Following
 from tiny_harness.client.healing import Healing, heal_stream
 from tiny_harness.client.result import OnEvent, TurnResult, gather, reply_in
 from tiny_harness.client.turn import Turn
 from tiny_harness.client.views import TaskList, TaskView
-from tiny_harness.errors import ConnectionLost, ServerRefused, TaskNotCancelable, Unavailable
+from tiny_harness.envelope import WorkerUpdate
+from tiny_harness.errors import ConnectionLost, InvalidInput, ServerRefused, TaskNotCancelable, Unavailable
 from tiny_harness.ext.commands import CommandOffer
 from tiny_harness.ids import new_id
 from tiny_harness.states import TaskState
@@ -186,6 +189,56 @@ class HarnessClient:
                 return await self._calls.task(task_id, None)
 
         return await self._healed(once)
+
+    async def give(
+        self, text: str, worker: str, *, context_id: str | None = None, message_id: str | None = None
+    ) -> TaskView:
+        """Give a new task to a worker; returns once it is in, and does not wait for the worker (adr-042).
+
+        Args:
+            text: What is to be done.
+            worker: Id of the participant that is to do it.
+            context_id: Groups the task with others.
+            message_id: The message's own id, made up by default. Sending the same again never counts twice.
+        """
+        message = outgoing.given(text, worker, message_id or new_id(), context_id)
+        async with aclosing(self._run(message, has_words=True)) as events:
+            async for event in events:
+                if isinstance(event, TaskShown):
+                    return event.view
+        raise ServerRefused("the server answered the message with no task")
+
+    async def update(
+        self,
+        task_id: str,
+        status: Literal["done", "blocked", "failed", "running"],
+        summary: str = "",
+        *,
+        minutes: int = 0,
+        message_id: str | None = None,
+    ) -> TaskView:
+        """Say, as the worker of a supervised task, how it stands.
+
+        Args:
+            task_id: The task.
+            status: `done` and `failed` end it, `blocked` parks it until somebody answers, `running` is a sign of life.
+            summary: The result, what is needed, or why not.
+            minutes: Of `running`: for how long something runs that will say nothing.
+            message_id: The message's own id, made up by default. Sending the same again never counts twice.
+
+        Raises:
+            InvalidInput: The summary is missing, or minutes do not belong there.
+            RoleNotPermitted: Only the task's worker may.
+        """
+        try:
+            said = WorkerUpdate(status=status, summary=summary, minutes=minutes)
+        except ValidationError as error:
+            raise InvalidInput("invalid_envelope", "task_update", error.errors(include_url=False)[0]["msg"]) from None
+        return await self._act(outgoing.update(said, message_id or new_id(), task_id))
+
+    async def acknowledge(self, task_id: str) -> TaskView:
+        """Record that one has what one needed of a task, ended or not; it closes nothing (adr-042)."""
+        return await self._act(outgoing.control("acknowledge", None, new_id(), task_id))
 
     async def rename(self, task_id: str, name: str) -> TaskView:
         """Give a task another name."""

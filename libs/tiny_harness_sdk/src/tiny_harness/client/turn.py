@@ -118,5 +118,5 @@ def later_than(message_id: str, view: TaskView) -> tuple[MessageView, ...]:
 
 
 def _shape(message: dict[str, Any]) -> CommandCall | None:
-    [part] = message["parts"]
-    return read_command(part["text"]) if "text" in part else None
+    part, *others = message["parts"]
+    return read_command(part["text"]) if "text" in part and not others else None

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from tiny_harness.contracts import Usage
 from tiny_harness.ext.plan import Plan
+from tiny_harness.ext.supervision import SupervisionData
 from tiny_harness.ext.task import Participant, SubTask
 from tiny_harness.states import AWAITING_ANSWER, AWAITING_APPROVAL, AWAITING_BUDGET, TaskState
 
@@ -78,6 +79,8 @@ class TaskView:
     """What the task has used of models, as far as it was told: replies do not tell it, `HarnessClient.task` does."""
     question: Question | None = None
     """What the task waits to be told, if it does."""
+    supervision: SupervisionData | None = None
+    """Of a supervised task: how it stands with its worker."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,3 +42,16 @@ class SupervisionData(BaseModel):
     """What the worker said at last, cut to a line."""
     instructions: str = INSTRUCTIONS
     """For the worker."""
+
+
+def marks(data: SupervisionData) -> tuple[str, ...]:
+    """Put what is worth a look into words, the same on every surface."""
+    found = [
+        (f"place {data.queue_position} in the queue", data.queue_position is not None),
+        (f"reminded {data.reminders} times" if data.reminders > 1 else "reminded once", data.reminders > 0),
+        ("stalled", data.stalled),
+        ("stopped", data.stopped),
+        ("about to expire", data.warnings > 0 and not data.expired),
+        ("expired", data.expired),
+    ]
+    return tuple(words for words, applies in found if applies)
