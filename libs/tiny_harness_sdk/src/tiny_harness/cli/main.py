@@ -135,11 +135,11 @@ def _configuration(words: Sequence[str]) -> str:
 
 def _fail(error: Exception) -> int:
     """Tell an error of ours; the import is late, since most runs need none."""
-    from tiny_harness.errors import AlreadyRunning, ConfigError, HarnessError, SignInRefused
+    from tiny_harness.errors import AlreadyRunning, ConfigError, HarnessError
 
     if not isinstance(error, HarnessError):
         raise error
     from tiny_harness.cli.output import show_error
 
     show_error(f"tiny-harness: {error}")
-    return EXIT_USAGE if isinstance(error, ConfigError | AlreadyRunning | SignInRefused) else EXIT_FAILED
+    return EXIT_USAGE if isinstance(error, ConfigError | AlreadyRunning) else EXIT_FAILED

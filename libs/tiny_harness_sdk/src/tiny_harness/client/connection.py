@@ -3,7 +3,6 @@
 import ipaddress
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from urllib.parse import urlsplit, urlunsplit
 
@@ -22,29 +21,20 @@ from tiny_harness.ext.task import ParticipantKind
 
 @asynccontextmanager
 async def connect(
-    address: Address,
-    participant: str | None = None,
-    kind: ParticipantKind = "human",
-    *,
-    token: str | None = None,
-    heal_s: float = 20.0,
+    address: Address, participant: str, kind: ParticipantKind = "human", *, heal_s: float = 20.0
 ) -> AsyncGenerator[HarnessClient]:
-    """Connect to a harness as a participant, and sign in if there is a token.
+    """Connect to a harness as a participant.
 
     Args:
         address: Where it is.
-        participant: Who calls; `None`: whoever the token says, which the harness then tells.
-        kind: Whether a person or a program calls; a token that says it wins.
-        token: Bearer token, instead of the address's.
+        participant: Who calls.
+        kind: Whether a person or a program calls.
         heal_s: Seconds for which later calls may try again while the harness is away.
 
     Raises:
         ConnectionLost: Nothing answers at the address.
-        SignInRefused: It does not let us in.
-        ServerRefused: What answers is no harness.
+        ServerRefused: What answers is no harness, or does not let us in.
     """
-    if token is not None:
-        address = replace(address, token=token)
     async with _http(address, participant, kind) as http:
         card = _rooted(await _card(http, address.url), address.url)
         config = ClientConfig(httpx_client=http, supported_protocol_bindings=["JSONRPC"])
@@ -53,15 +43,11 @@ async def connect(
         except ValueError as error:
             raise ServerRefused("the server offers no JSON-RPC interface of A2A") from error
         calls = Calls(client, partial(_card, http, address.url))
-        if card.capabilities.extended_agent_card and (participant is None or address.token):
-            participant = await calls.sign_in() or participant
-        yield HarnessClient(calls, participant or "", heal_s, offers_of(card))
+        yield HarnessClient(calls, participant, heal_s, offers_of(card))
 
 
-def _http(address: Address, participant: str | None, kind: ParticipantKind) -> httpx.AsyncClient:
-    headers: dict[str, str] = {"X-Participant-Kind": kind}
-    if participant is not None:
-        headers["X-Participant-Id"] = participant
+def _http(address: Address, participant: str, kind: ParticipantKind) -> httpx.AsyncClient:
+    headers = {"X-Participant-Id": participant, "X-Participant-Kind": kind}
     if address.token:
         headers["Authorization"] = f"Bearer {address.token}"
     transport = httpx.AsyncHTTPTransport(uds=str(address.socket)) if address.socket else None
