@@ -112,7 +112,7 @@ class Measured:
 
     latencies_ms: Sequence[float]
     cpu_us: float
-    """Of the gateway, for one delivery; with one subscriber that is all that an event costs, and the idle time between."""
+    """Of the gateway, for one delivery; with one subscriber that is all that an event costs, with the time between."""
 
     @property
     def words(self) -> str:
