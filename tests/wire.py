@@ -24,7 +24,7 @@ class Frame:
     @property
     def body(self) -> Json:
         """The Task or the status update."""
-        return self.payload.get("task") or self.payload["statusUpdate"]
+        return next(iter(self.payload.values()))
 
     @property
     def state(self) -> str:

@@ -86,11 +86,11 @@ HOOKS_AND_COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "a command while parked": (f"{_ENGINE}::test_a_command_is_answered_without_the_model_and_leaves_the_task_parked",),
     "a command on an ended task": (f"{_COMMANDS}::test_a_command_on_an_ended_task_is_refused",),
-    # A model cannot spawn one before issue 4: its words, a goal, and what a forwarder marks are what there is.
     'a model that spawns a child with the goal "/model big"': (
         f"{_COMMANDS}::test_a_sub_task_whose_goal_is_a_command_runs_none",
         f"{_COMMANDS}::test_what_a_model_writes_is_never_a_command",
         f"{_COMMANDS}::test_a_literal_message_is_words_also_as_a_first_one",
+        "integration/engine/test_loop.py::test_a_spawned_goal_that_looks_like_a_command_is_words",
     ),
     "a remote body claiming a state change in its text": (
         f"{_BODIES}::test_text_that_claims_a_state_change_changes_nothing_and_no_model_reads_it",
@@ -102,3 +102,107 @@ HOOKS_AND_COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     ),
 }
 """Of issue 3."""
+
+_STDIO: Final = "integration/tools/test_stdio_servers.py"
+_HTTP: Final = "integration/tools/test_http_servers.py"
+_LOOP: Final = "integration/engine/test_loop.py"
+_WORK: Final = "integration/engine/test_work_faults.py"
+_AGENTS: Final = "integration/agents/test_stand_ins.py"
+_LOSSES: Final = "integration/agents/test_losses.py"
+_MODELS: Final = "integration/models/test_failures.py"
+_STORY: Final = "e2e/test_demo_kills.py"
+
+AGENT_CORE: Final[dict[str, tuple[str, ...]]] = {
+    "an MCP server dies before a call": (
+        f"{_STDIO}::test_while_a_server_is_down_its_tools_stay_and_calls_fail_at_once",
+        f"{_HTTP}::test_a_server_that_is_not_there_is_down_with_the_reason",
+    ),
+    "an MCP server dies during a call": (
+        f"{_STDIO}::test_a_server_that_dies_in_a_call_fails_every_running_call_and_comes_back",
+        f"{_HTTP}::test_a_killed_server_fails_its_calls_and_is_found_again",
+    ),
+    "an MCP server dies after a call": (
+        f"{_STDIO}::test_a_restart_with_another_schema_is_drift_too",
+        f"{_STDIO}::test_a_server_that_closes_its_output_is_ended",
+    ),
+    "a tool hangs": (
+        f"{_STDIO}::test_a_tool_that_hangs_is_cancelled_at_its_deadline",
+        f"{_HTTP}::test_a_call_is_cancelled_at_its_deadline",
+    ),
+    "a tool returns 5 MB": (f"{_STDIO}::test_five_megabytes_are_cut_and_say_so",),
+    "a tool returns binary": (f"{_STDIO}::test_binary_content_is_described",),
+    "a tool returns an invalid structure": (
+        f"{_STDIO}::test_structured_content_against_the_tools_own_schema_is_left_out",
+        f"{_HTTP}::test_a_server_that_cheats_is_told_from_one_that_answers",
+    ),
+    "a tool returns an injection": (f"{_STDIO}::test_a_result_cannot_close_its_block",),
+    "the schema changes under us": (
+        f"{_STDIO}::test_a_call_with_an_old_hash_is_refused_and_the_new_listing_is_there",
+        f"{_HTTP}::test_a_changed_listing_is_noticed",
+        f"{_HTTP}::test_a_listing_that_changes_in_silence_is_found_by_looking",
+    ),
+    "an unknown tool": (
+        f"{_LOOP}::test_unknown_tools_and_wrong_arguments_are_results_for_the_model",
+        f"{_STDIO}::test_an_unknown_tool_is_refused",
+    ),
+    "wrong arguments": (
+        f"{_LOOP}::test_unknown_tools_and_wrong_arguments_are_results_for_the_model",
+        f"{_STDIO}::test_wrong_arguments_are_refused_with_their_place_and_nothing_is_sent",
+    ),
+    "a hundred calls in one step": (f"{_WORK}::test_a_hundred_calls_in_one_step_all_get_their_results",),
+    "a plan with a cycle": (
+        "unit/engine/test_plan.py::test_a_cycle_is_named_in_the_direction_of_the_dependencies",
+        "unit/engine/test_plan.py::test_any_cycle_is_found_and_named_truly",
+    ),
+    "a child that fails": (
+        f"{_WORK}::test_a_child_that_fails_is_read_by_its_parent_with_the_reason",
+        f"{_AGENTS}::test_an_agent_that_fails_is_a_child_that_has_failed",
+    ),
+    "a child that is cancelled": (f"{_WORK}::test_a_child_that_is_cancelled_is_read_by_its_parent",),
+    "a child that is never answered": (
+        f"{_WORK}::test_a_child_that_is_never_answered_keeps_its_parent_from_completing",
+        f"{_AGENTS}::test_an_agent_that_takes_the_work_and_never_answers_is_found_out",
+    ),
+    "a remote agent that is down": (
+        f"{_AGENTS}::test_an_agent_that_is_down_is_waited_for_and_given_the_work_once",
+        f"{_AGENTS}::test_an_agent_that_stays_down_fails_its_child_with_the_reason",
+    ),
+    "a remote agent that is slow": (f"{_AGENTS}::test_a_slow_agent_is_not_given_the_work_twice",),
+    "a remote agent that lies about its card": (
+        f"{_AGENTS}::test_a_card_that_demands_what_we_do_not_know_fails_the_child_at_once",
+        "unit/engine/test_agents_card.py",
+    ),
+    "a remote agent that closes its streams": (f"{_AGENTS}::test_streams_that_close_at_once_do_no_harm",),
+    "a remote agent that forgets tasks": (f"{_AGENTS}::test_an_agent_that_forgets_its_task_fails_the_child",),
+    "the provider answers 429 or 500": (
+        f"{_MODELS}::test_a_passing_refusal_may_be_asked_again",
+        f"{_MODELS}::test_when_to_come_again_is_told",
+    ),
+    "the provider answers half a stream": (f"{_MODELS}::test_garbage_half_and_empty_answers_may_be_asked_again",),
+    "the provider answers nested garbage": (f"{_MODELS}::test_garbage_half_and_empty_answers_may_be_asked_again",),
+    "the provider answers a tool call cut in two": (
+        f"{_MODELS}::test_a_tool_call_that_its_bound_cut_in_two_is_not_run",
+        f"{_MODELS}::test_garbage_half_and_empty_answers_may_be_asked_again",
+    ),
+    "a context of 200k tokens with 200 tool calls": (
+        "integration/engine/test_long_work.py::test_two_hundred_tool_calls_stay_small",
+        "unit/engine/test_compaction.py::test_two_hundred_tool_calls_on_a_long_conversation_always_fit",
+    ),
+    "the engine is killed around a tool's call": (
+        f"{_STORY}::test_the_story_survives_kills_as_a_sub_task_starts_and_in_a_refund_that_may_be_made_once",
+        f"{_LOOP}::test_a_call_that_may_not_be_made_twice_is_asked_about_after_its_worker_died",
+        f"{_LOOP}::test_an_idempotent_call_is_made_again_after_its_worker_died",
+    ),
+    "the engine is killed at any step of a story": (f"{_STORY}::test_the_story_ends_the_same_wherever_it_is_killed",),
+    "the engine is killed around a model's answer": (
+        "e2e/test_kill.py::test_a_conversation_survives_a_kill_at_every_step",
+    ),
+    "the engine is killed with a child elsewhere": (
+        "integration/agents/test_kill.py::test_a_harness_that_is_killed_goes_on_where_it_was",
+        f"{_LOSSES}::test_an_engine_that_stops_while_it_sends_sends_no_second_time",
+    ),
+    "the engine is killed and takes a tool's process with it": (
+        "integration/tools/test_kill.py::test_no_child_outlives_its_host",
+    ),
+}
+"""Of issue 4; the kills are those of its last line, by the place where they strike."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.faults import HOOKS_AND_COMMANDS
+from tests.contract.faults import AGENT_CORE, HOOKS_AND_COMMANDS
 from tests.contract.requirements import OPEN_ISSUES, REQUIREMENTS, pending
 
 TESTS = Path(__file__).parents[1]
@@ -31,10 +31,13 @@ def test_a_requirement_has_tests_or_an_open_issue(requirement: str) -> None:
     assert_there(row)
 
 
-@pytest.mark.parametrize("fault", HOOKS_AND_COMMANDS)
+FAULTS = {**HOOKS_AND_COMMANDS, **AGENT_CORE}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_has_tests_that_plant_it(fault: str) -> None:
-    assert HOOKS_AND_COMMANDS[fault]
-    assert_there(HOOKS_AND_COMMANDS[fault])
+    assert FAULTS[fault]
+    assert_there(FAULTS[fault])
 
 
 def test_what_is_pending_waits_for_an_open_issue() -> None:

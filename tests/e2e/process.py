@@ -161,7 +161,7 @@ class Ledger:
         for task_id, seq, payload in rows:
             self.numbers.setdefault(task_id, []).append(seq)
             event = json.loads(payload)
-            body = event.get("task") or event["statusUpdate"]
+            body = next(iter(event.values()))
             data = body["metadata"][KEY]
             message = body["history"][0] if "task" in event else data.get("received")
             if message:

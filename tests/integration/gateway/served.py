@@ -173,12 +173,12 @@ class Sent:
 
     @property
     def state(self) -> str:
-        body = self.payload.get("task") or self.payload["statusUpdate"]
+        body = next(iter(self.payload.values()))
         return body["status"]["state"].removeprefix("TASK_STATE_")
 
     @property
     def seq(self) -> int | None:
-        body = self.payload.get("task") or self.payload["statusUpdate"]
+        body = next(iter(self.payload.values()))
         return body["metadata"][stream.KEY].get("seq")
 
     @property
