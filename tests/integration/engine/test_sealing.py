@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowUpdateFailedError
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.converter import DataConverter
 
@@ -162,3 +167,22 @@ async def test_a_task_from_before_sealing_goes_on_where_the_ring_says_so(stopped
         await same.say("m2", "and Bluebeard after")
         await same.until(lambda snapshot: snapshot.turn == 2 and snapshot.state.word == "INPUT_REQUIRED")
         assert b"Bluebeard" not in await histories(same)
+
+
+async def test_a_task_whose_key_was_removed_too_early_waits_and_goes_on_when_it_is_back(stopped: Engine) -> None:
+    old, new, both = (with_ring(stopped, parse_ring(words, "")) for words in (OLD, NEW, f"{NEW} {OLD}"))
+    async with old.working():
+        task = old.task()
+        await task.start("m1", "hello")
+        await task.until_state("INPUT_REQUIRED")
+    async with new.working():
+        with pytest.raises(WorkflowUpdateRPCTimeoutOrCancelledError):
+            async with asyncio.timeout(2):
+                await Task(new, task.id).say("m2", "is anybody there?")
+        assert (await task.handle.describe()).status is WorkflowExecutionStatus.RUNNING
+        assert (await task.snapshot()).head == 2
+    async with both.working():
+        same = Task(both, task.id)
+        await same.say("m3", "and now?")
+        done = await same.until(lambda found: found.state.word == "INPUT_REQUIRED" and found.head > 3)
+        assert done.mailbox == ()
