@@ -199,6 +199,9 @@ REQUIRED: dict[str, Any] = {
     "messages": [{"role": "user", "text": "hello"}],
     "seq": 1,
     "event": {"task": {"id": "t1"}},
+    "plan": {"steps": [{"id": "a", "name": "A"}]},
+    "brief": {"goal": "look"},
+    "decision": {"tool": "ask_participant", "arguments": {"question": "Which?"}},
 }
 """A value for each field that has no default, by its name."""
 

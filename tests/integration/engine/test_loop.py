@@ -14,7 +14,7 @@ from tiny_harness.errors import AlreadyAnswered, HookAbort, RoleNotPermitted
 from tiny_harness.ext import status, stream
 from tiny_harness.ext.task import KEY as TASK_KEY
 from tiny_harness.hooks import Executor, call_function
-from tiny_harness.hooks.contexts import ToolContext
+from tiny_harness.hooks.contexts import BriefContext, HelpContext, PlanContext, ToolContext
 from tiny_harness.hooks.executor import HookFunction
 from tiny_harness.plugins import Plugin
 from tiny_harness.settings import Settings
@@ -537,3 +537,86 @@ async def test_a_spent_budget_pauses_and_goes_on_when_the_reporter_says_so(stopp
         await task.until(lambda s: s.sub_state == AWAITING_NEXT_MESSAGE)
     assert (await task.replies())[-1] == "two"
     assert (await task.snapshot()).usage.input_tokens == 12
+
+
+def at(point: str, function: HookFunction) -> Plugin:
+    operation, _, phase = point.rpartition(".")
+    return Plugin("p", executors=(Executor("p/it", operation, phase, call_function(function)),))  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_hook_replaces_a_plan_before_it_is_made(stopped: Engine, bench: Bench) -> None:
+    async def shorten(context: PlanContext) -> dict[str, Any]:
+        assert [step["id"] for step in context.plan["steps"]] == ["a", "b"]
+        return {"plan": {"steps": context.plan["steps"][:1]}}
+
+    steps_of_plan = [{"id": "a", "name": "A"}, {"id": "b", "name": "B", "depends_on": ["a"]}]
+    story = Story([("create_plan", {"steps": steps_of_plan})], "planned")
+    stopped.model = story  # pyright: ignore[reportAttributeAccessIssue]
+    async with stopped.working(plugins=[at("plan.created.pre", shorten)]):
+        task = await begin(stopped, story)
+    found = (await task.snapshot()).plan
+    assert found is not None
+    assert [step.id for step in found.steps] == ["a"]
+    assert "0 of 1 steps are done" in story.heard()[-1]
+
+
+async def test_a_hook_refuses_a_sub_task_with_its_reason(stopped: Engine, bench: Bench) -> None:
+    async def refuse(context: BriefContext) -> None:
+        raise HookAbort(f"nobody may {context.brief['goal']}")
+
+    story = Story([("spawn_subtask", {"goal": "steal"})], "sorry")
+    stopped.model = story  # pyright: ignore[reportAttributeAccessIssue]
+    async with stopped.working(plugins=[at("subtask.spawned.pre", refuse)]):
+        task = await begin(stopped, story)
+    assert (await task.snapshot()).children == ()
+    assert "nobody may steal" in story.heard()[-1]
+    assert steps(await task.log()) == [["spawn_subtask!"]]
+
+
+async def test_a_hook_decides_whom_to_ask_for_help(stopped: Engine, bench: Bench) -> None:
+    async def rather_ask(context: HelpContext) -> dict[str, Any]:
+        assert context.decision["tool"] == "create_task_for_participant"
+        question = {"question": f"Will you {context.decision['arguments']['goal']}?"}
+        return {"decision": {"tool": "ask_participant", "arguments": question}}
+
+    story = Story([("create_task_for_participant", {"participant": "ann", "goal": "sign it"})], "never")
+    stopped.model = story  # pyright: ignore[reportAttributeAccessIssue]
+    async with stopped.working(plugins=[at("help.decided.pre", rather_ask)]):
+        task = await begin(stopped, story)
+        assert (await task.snapshot()).sub_state == AWAITING_ANSWER
+    assert (await task.replies())[-1] == "Will you sign it?"
+
+
+async def test_a_policy_on_tools_sees_the_intrinsic_ones_and_lets_a_person_decide(
+    stopped: Engine, bench: Bench
+) -> None:
+    async def ask(context: ToolContext) -> dict[str, Any] | None:
+        return {"ask": "A plan?"} if context.tool == "create_plan" and not context.approved_by_a_person else None
+
+    plan = {"steps": [{"id": "a", "name": "A"}]}
+    story = Story([("create_plan", plan)], [("create_plan", plan)], "done")
+    stopped.model = story  # pyright: ignore[reportAttributeAccessIssue]
+    async with stopped.working(plugins=[policy(ask)]):
+        task = await begin(stopped, story)
+        parked = await task.snapshot()
+        assert parked.question is not None
+        await task.parts("a1", answer_part(parked.question.request_id, "refuse"))
+        again = await task.until(lambda s: s.question is not None and s.question != parked.question)
+        assert again.plan is None
+        assert again.question is not None
+        await task.parts("a2", answer_part(again.question.request_id, "approve"))
+        await task.until(lambda s: s.sub_state == AWAITING_NEXT_MESSAGE)
+    assert (await task.snapshot()).plan is not None
+    assert steps(await task.log()) == [["create_plan!"], ["create_plan"]]
+
+
+async def test_what_a_hook_makes_of_a_plan_is_checked(stopped: Engine, bench: Bench) -> None:
+    async def spoil(context: PlanContext) -> dict[str, Any]:
+        return {"plan": {"steps": [{"id": "a", "name": "A", "depends_on": ["a"]}]}}
+
+    story = Story([("create_plan", {"steps": [{"id": "a", "name": "A"}]})], "sorry")
+    stopped.model = story  # pyright: ignore[reportAttributeAccessIssue]
+    async with stopped.working(plugins=[at("plan.created.pre", spoil)]):
+        task = await begin(stopped, story)
+    assert (await task.snapshot()).plan is None
+    assert "a needs a" in story.heard()[-1]

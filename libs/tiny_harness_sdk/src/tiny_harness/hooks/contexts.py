@@ -291,6 +291,36 @@ class ToolContext(HookContext):
     result: ToolOutput | None = None
 
 
+class PlanContext(HookContext):
+    """`plan.created`: the agent is about to make its plan, or to replace it."""
+
+    turn: int
+    step: int
+    call_id: str
+    plan: dict[str, Any]
+    """What the tool `create_plan` takes: `steps`. Untrusted."""
+
+
+class BriefContext(HookContext):
+    """`subtask.spawned`: the agent is about to give work to a sub-task."""
+
+    turn: int
+    step: int
+    call_id: str
+    brief: dict[str, Any]
+    """What the tool `spawn_subtask` takes: `goal`, maybe `description`, `acceptance_criteria`, `agent`. Untrusted."""
+
+
+class HelpContext(HookContext):
+    """`help.decided`: the agent is about to ask a person, or to give a person a task."""
+
+    turn: int
+    step: int
+    call_id: str
+    decision: dict[str, Any]
+    """`tool` is `ask_participant` or `create_task_for_participant`, `arguments` what it takes. Untrusted."""
+
+
 class ObservedContext(HookContext):
     """Any observed operation: an event of the task's log, after its commit, in order, at least once."""
 

@@ -5,15 +5,18 @@ from typing import Final, get_args
 
 from tiny_harness.errors import RegistryError
 from tiny_harness.hooks.contexts import (
+    BriefContext,
     CommandContext,
     CompactionKeepContext,
     CompactionSummariseContext,
     CompactionTriggerContext,
     CompletionContext,
+    HelpContext,
     HookContext,
     ModelContext,
     ObservedContext,
     Phase,
+    PlanContext,
     RequestContext,
     TaskCreatedContext,
     ToolContext,
@@ -86,6 +89,18 @@ OPERATIONS: Final[dict[str, Operation]] = {
         "A tool is called; `ask` in a `pre` reply lets a person decide.",
         ToolContext,
         {"pre": frozenset({"arguments", "ask"}), "in": RESULT, "post": RESULT},
+        may_abort=True,
+    ),
+    "plan.created": Operation(
+        "The agent makes its plan, or replaces it.", PlanContext, {"pre": frozenset({"plan"})}, may_abort=True
+    ),
+    "subtask.spawned": Operation(
+        "The agent gives work to a sub-task.", BriefContext, {"pre": frozenset({"brief"})}, may_abort=True
+    ),
+    "help.decided": Operation(
+        "The agent asks a person, or gives a person a task.",
+        HelpContext,
+        {"pre": frozenset({"decision"})},
         may_abort=True,
     ),
     "task.started": _observed("A task has started: its first event."),

@@ -1,5 +1,7 @@
 """`run_tool`: one tool call through its hooks, recorded; at most once unless its server says that twice is as once."""
 
+from typing import Any
+
 from temporalio import activity
 
 from tiny_harness.errors import HarnessError, TaskNotFound, ToolFailed, Unavailable
@@ -8,11 +10,13 @@ from tiny_harness.hooks.contexts import ToolContext, ToolOutput
 from tiny_harness.ids import new_id
 from tiny_harness.store import CallRow, Store
 from tiny_harness_engine.activities.beat import beating
+from tiny_harness_engine.activities.vetting import ActRefused, Vetting
 from tiny_harness_engine.calls import RUN_TOOL, ToolRequest
+from tiny_harness_engine.core.acts import Act
 from tiny_harness_engine.core.steps import ToolAnswer
 from tiny_harness_engine.core.transcript import CUT_OFF
 from tiny_harness_engine.failures import to_failure
-from tiny_harness_engine.intrinsics import INTRINSICS
+from tiny_harness_engine.intrinsics import INTRINSICS, Misuse, is_act, read_call
 from tiny_harness_engine.records import CallRecord, CallResult, StepRecord
 from tiny_harness_engine.subject import subject_of
 from tiny_harness_engine.toolbox import Toolbox
@@ -29,6 +33,7 @@ class RunToolActivity:
         self._store = store
         self._hooks = hooks
         self._tools = tools
+        self._vetting = Vetting(hooks)
 
     @activity.defn(name=RUN_TOOL)
     async def run_tool(self, request: ToolRequest) -> ToolAnswer:
@@ -51,6 +56,8 @@ class RunToolActivity:
             refused = CallResult(text=f"It was refused by a person. {said.reason}".strip(), is_error=True)
             return await self._keep(request, refused, ())
         call = await self._call(request)
+        if is_act(call.name):
+            return await self._vet(request, call)
         outcome = await self._through_hooks(request, call)
         if isinstance(outcome, ToolAnswer):
             return outcome
@@ -92,6 +99,49 @@ class RunToolActivity:
             text = CUT_OFF if isinstance(error, _Unknown) else str(error)
             kept = await self._keep(request, CallResult(text=text, is_error=True), ())
             return kept.model_copy(update={"is_unknown": isinstance(error, _Unknown)})
+
+    async def _vet(self, request: ToolRequest, call: CallRecord) -> ToolAnswer:
+        """Ask hooks of a call that changes the task. What they let pass the workflow applies; a refusal is recorded."""
+        task = await self._store.task(request.task_id)
+        if task is None:
+            raise TaskNotFound(request.task_id)
+        subject = subject_of(task)
+        place: dict[str, Any] = {"turn": request.turn, "step": request.step, "call_id": call.call_id}
+        left: list[Act] = []
+        said: list[Verdict] = []
+
+        async def body(now: ToolContext) -> ToolOutput:
+            if now.ask is not None and request.approval is None:
+                raise _Asked(now.ask)
+            act = read_call(call.name, now.arguments)
+            if isinstance(act, Misuse):
+                raise ActRefused(act.text)
+            vetted, verdicts = await self._vetting.vet(
+                act, place, lambda operation: subject.facts(operation, request.attempt)
+            )
+            left.append(vetted)
+            said.extend(verdicts)
+            return ToolOutput(text="")
+
+        context = ToolContext(
+            **subject.facts("tool.invoked", request.attempt),
+            **place,
+            tool=call.name,
+            arguments=call.arguments,
+            is_idempotent=True,
+            approved_by_a_person=request.approval is not None,
+        )
+        try:
+            outcome = await self._hooks.run(context, body)
+        except _Asked as asked:
+            return ToolAnswer(ask=f"The agent wants to call {call.name}. {asked.why}".strip())
+        except ActRefused as refused:
+            result = CallResult(text=f"The call was refused: {refused.reason}", is_error=True)
+            return await self._keep(request, result, refused.verdicts)
+        verdicts = (*said, *outcome.verdicts)
+        if left and outcome.failure is None and outcome.refusal is None:
+            return ToolAnswer(act=left[0], verdicts=verdicts)
+        return await self._keep(request, _result(outcome), verdicts)
 
     async def _claim(self, request: ToolRequest) -> None:
         """Take the call for this attempt: it is never made by another one."""

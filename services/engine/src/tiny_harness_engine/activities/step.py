@@ -18,9 +18,11 @@ from tiny_harness_engine.activities.beat import beating
 from tiny_harness_engine.activities.deltas import DeltaSender
 from tiny_harness_engine.activities.gate import Gate
 from tiny_harness_engine.activities.spending import Spending
+from tiny_harness_engine.activities.vetting import Vetting
 from tiny_harness_engine.calls import STEP, StepAnswer, StepRequest
 from tiny_harness_engine.core.acting import TaskLimits
 from tiny_harness_engine.core.lifecycle import TurnReport
+from tiny_harness_engine.core.steps import CallPlan
 from tiny_harness_engine.core.transcript import NO_WORK, Conversation, Work, read_conversation, turns_with_work
 from tiny_harness_engine.core.usage import call_usage
 from tiny_harness_engine.models import ModelUsage
@@ -48,6 +50,7 @@ class StepActivity:
         gate: Gate,
         asking: Asking,
         tools: Toolbox,
+        vetting: Vetting,
         spending: Spending,
     ) -> None:
         self._settings = settings
@@ -57,6 +60,7 @@ class StepActivity:
         self._gate = gate
         self._asking = asking
         self._tools = tools
+        self._vetting = vetting
         self._limits = TaskLimits(
             max_depth=settings.tasks.max_depth,
             max_children=settings.tasks.max_children,
@@ -72,7 +76,7 @@ class StepActivity:
             if recorded is not None:
                 record = StepRecord.model_validate_json(recorded)
                 report = TurnReport(usage=self._usage(record), refused=record.refused)
-                return StepAnswer(report=report, calls=self._tools.plan(record.tool_calls), limits=self._limits)
+                return StepAnswer(report=report, calls=self._plan(record), limits=self._limits)
             try:
                 return await self._work(request)
             except ModelError as error:
@@ -127,8 +131,15 @@ class StepActivity:
         await self._record(request, record)
         return StepAnswer(
             report=report.model_copy(update={"usage": asked.used.plus(self._usage(record))}),
-            calls=self._tools.plan(record.tool_calls),
+            calls=self._plan(record),
             limits=self._limits,
+        )
+
+    def _plan(self, record: StepRecord) -> tuple[CallPlan, ...]:
+        """Say how each call is to be carried out; the answer decides what the workflow schedules."""
+        return tuple(
+            plan.model_copy(update={"must_vet": plan.act is not None and self._vetting.is_wanted(plan.act)})
+            for plan in self._tools.plan(record.tool_calls)
         )
 
     def _usage(self, record: StepRecord) -> Usage:

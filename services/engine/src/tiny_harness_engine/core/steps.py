@@ -26,6 +26,8 @@ class CallPlan(Model):
     """Whether it only reads, so that it may run beside its neighbours."""
     act: Act | None = None
     """Of an intrinsic that changes the task: what it does. All others are tools."""
+    must_vet: bool = False
+    """Of one that changes the task: whether hooks have a say, so that an activity asks them first."""
     skill: str | None = None
     """The skill that the agent has once this has worked."""
     error: str | None = None
@@ -34,7 +36,7 @@ class CallPlan(Model):
     @property
     def is_tool(self) -> bool:
         """Whether it is carried out in an activity."""
-        return self.act is None and self.error is None
+        return (self.act is None or self.must_vet) and self.error is None
 
 
 class ToolAnswer(Model):
@@ -43,6 +45,8 @@ class ToolAnswer(Model):
     is_error: bool = False
     ask: str | None = None
     """Why a person must allow it first; nothing was called."""
+    act: Act | None = None
+    """Of a call that changes the task: what hooks left of it, to be applied; `None`: they refused or replaced it."""
     is_unknown: bool = False
     """It may have been made by an attempt that died, and must not be made twice."""
     verdicts: tuple[Verdict, ...] = ()
@@ -60,7 +64,8 @@ def pause_step(
         return None
     for plan in plans:
         answer = answers.get(plan.call)
-        why = answer.ask if answer else needs_approval(snapshot, plan.act) if plan.act else None
+        act = answer.act if answer else plan.act
+        why = (answer.ask if answer else None) or (needs_approval(snapshot, act) if act else None)
         if why is not None and not any(said.call == plan.call for said in snapshot.approvals):
             question = Question(request_id=f"{turn}.{step}.{plan.call}", kind="approval", call=plan.call)
             return questions.pause(snapshot, question, why)
@@ -109,10 +114,14 @@ def end_step(
 def _carry_out(applied: Applied, plan: CallPlan, answers: Answers) -> Applied:
     if plan.error is not None:
         return applied.told(plan.call, plan.error, is_error=True)
+    answer = answers.get(plan.call)
+    if plan.is_tool:
+        if answer is None:
+            told = "It was not called: the call before it has to be settled first."
+            return applied.told(plan.call, told, is_error=True)
+        return applied if answer.act is None else apply_act(applied, plan.call, answer.act)
     if plan.act is None:
-        if plan.call in answers:
-            return applied
-        return applied.told(plan.call, "It was not called: the call before it has to be settled first.", is_error=True)
+        return applied
     said = next((said for said in applied.snapshot.approvals if said.call == plan.call), None)
     if said is not None and not said.allowed:
         return applied.told(plan.call, f"It was refused. {said.reason}".strip(), is_error=True)

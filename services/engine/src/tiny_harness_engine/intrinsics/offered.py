@@ -79,6 +79,11 @@ INTRINSICS: Final[Mapping[str, Intrinsic]] = {
 """By name, in the order in which models are offered them."""
 
 
+def is_act(name: str) -> bool:
+    """Whether a tool is an intrinsic that changes the task: the workflow applies it. The others only read."""
+    return name in INTRINSICS and not INTRINSICS[name].is_read_only
+
+
 def intrinsic_specs(
     *, has_skills: bool, agents: Mapping[str, str] = NO_AGENTS, is_worker: bool = False
 ) -> tuple[ToolSpec, ...]:

@@ -120,6 +120,19 @@ def _tool(words: str, is_done: bool) -> dict[str, Any]:
     return {"turn": 1, "step": 1, **call, "result": ToolOutput(text=words) if is_done else None}
 
 
+def _plan(words: str, _is_done: bool) -> dict[str, Any]:
+    return {"turn": 1, "step": 1, "call_id": "conformance-call", "plan": {"steps": [{"id": "a", "name": words}]}}
+
+
+def _brief(words: str, _is_done: bool) -> dict[str, Any]:
+    return {"turn": 1, "step": 1, "call_id": "conformance-call", "brief": {"goal": words}}
+
+
+def _help(words: str, _is_done: bool) -> dict[str, Any]:
+    decision = {"tool": "ask_participant", "arguments": {"question": words}}
+    return {"turn": 1, "step": 1, "call_id": "conformance-call", "decision": decision}
+
+
 def _observed(_words: str, _is_done: bool) -> dict[str, Any]:
     status = {"state": "TASK_STATE_WORKING"}
     return {
@@ -139,5 +152,8 @@ _FIELDS: Final[dict[str, Callable[[str, bool], dict[str, Any]]]] = {
     "compaction.keep": _keep,
     "compaction.summarise": _summarise,
     "tool.invoked": _tool,
+    "plan.created": _plan,
+    "subtask.spawned": _brief,
+    "help.decided": _help,
 } | {name: _observed for name, operation in OPERATIONS.items() if operation.is_observed}
 """The fields of each operation; the second argument says whether there is a result already."""
