@@ -258,7 +258,7 @@ async def test_what_fails_unforeseen_is_logged_and_told_in_fixed_words(
         raise RuntimeError("secret words")
 
     async with running_gateway(settings_in(tmp_path), tmp_path) as gateway:
-        for name in ("task", "read"):
+        for name in ("task_of", "read"):
             monkeypatch.setattr(gateway.store, name, broken)
         for binding in BINDINGS:
             for method in ("GetTask", "CancelTask", "SubscribeToTask", "ListTasks"):

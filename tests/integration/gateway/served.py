@@ -245,7 +245,11 @@ async def running_gateway(settings: Settings, tmp_path: Path, **server: Any) -> 
     auth = server.pop("auth", settings.auth.mode)
     own = {"bind": f"127.0.0.1:{port}", "rate_limit_per_minute": 100_000, **server}
     settings = Settings.model_validate(
-        {**settings.model_dump(), "server": {**settings.server.model_dump(), **own}, "auth": {"mode": auth}}
+        {
+            **settings.model_dump(),
+            "server": {**settings.server.model_dump(), **own},
+            "auth": {**settings.auth.model_dump(), "mode": auth},
+        }
     )
     bus = WatchedBus()
     try:

@@ -78,13 +78,21 @@ async def test_rest_answers_in_the_type_that_the_client_accepts(gateway: Gateway
     assert (await gateway.http.get(f"{gateway.url}/rest/tasks", headers=headers)).headers["content-type"] == given
 
 
-async def test_push_and_the_extended_card_are_refused_as_the_card_says(ann: Caller) -> None:
+async def test_push_is_refused_as_the_card_says(ann: Caller) -> None:
     push = await ann.call("CreateTaskPushNotificationConfig", {"taskId": "t", "url": "http://127.0.0.1/"})
     assert (push.code, push.info["reason"]) in [
         (-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"),
         (400, "PUSH_NOTIFICATION_NOT_SUPPORTED"),
     ]
-    assert (await ann.call("GetExtendedAgentCard")).info["reason"] == "UNSUPPORTED_OPERATION"
+
+
+async def test_the_extended_card_says_who_the_caller_is(gateway: Gateway, ann: Caller) -> None:
+    card = (await gateway.http.get(f"{gateway.url}/.well-known/agent-card.json")).json()
+    extended = (await ann.call("GetExtendedAgentCard")).result
+    assert card["capabilities"]["extendedAgentCard"] is True
+    [found] = [one for one in extended["capabilities"]["extensions"] if one["uri"] == task.URI]
+    assert found.pop("params") == {"caller": {"id": "ann", "kind": "human"}}
+    assert extended == card, "and nothing else is different"
 
 
 async def test_the_card_tells_bindings_extensions_and_scheme_and_is_cached(gateway: Gateway) -> None:

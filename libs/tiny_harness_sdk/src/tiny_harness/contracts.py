@@ -22,6 +22,9 @@ CHILD_CHANGED: Final = "child_changed"
 NOTICE: Final = "notice"
 REMOTE_WORKFLOW: Final = "RemoteTaskWorkflow"
 SUPERVISOR_WORKFLOW: Final = "SupervisorWorkflow"
+HEARTBEAT_WORKFLOW: Final = "HeartbeatWorkflow"
+HEARTBEAT: Final = "heartbeat"
+"""Names in the store what the last heartbeat saw."""
 
 
 class Model(BaseModel):
@@ -260,6 +263,11 @@ def workflow_id(task_id: str) -> str:
 def remote_workflow_id(parent: str, child: str) -> str:
     """Name the workflow that stands in for a remote sub-task."""
     return f"remote:{parent}:{child}"
+
+
+def heartbeat_id(queue: str) -> str:
+    """Name the heartbeat's schedule, and its workflows, of the deployment that meets at a task queue."""
+    return f"heartbeat:{queue}"
 
 
 def supervisor_workflow_id(worker: str) -> str:

@@ -14,6 +14,7 @@
     ├── DiskFull                    disk_full          too little space to accept a message
     ├── ConnectionLost              connection_lost    a client lost its harness in the middle of a call
     ├── ServerRefused               server_refused     a server answered with a refusal of its own words
+    │   └── SignInRefused           sign_in_refused    it does not let us in: the credentials (exit status 2)
     ├── ModelError                  model_failed       the model provider failed
     ├── UnknownTool                 unknown_tool       no tool has this name
     ├── InvalidArguments            invalid_arguments  a tool's arguments are not what its schema asks for
@@ -220,6 +221,16 @@ class ServerRefused(HarnessError):
 
     def __str__(self) -> str:
         return self.reason
+
+
+@dataclass(eq=False)
+class SignInRefused(ServerRefused):
+    """A server does not let us in: it wants credentials, or others than those that it was shown."""
+
+    code: ClassVar[str] = "sign_in_refused"
+
+    def __str__(self) -> str:
+        return f"not signed in: {self.reason}"
 
 
 @dataclass(eq=False)

@@ -344,18 +344,79 @@ class SupervisionSettings(Section):
         return self
 
 
+SigningAlgorithm = Literal[
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
+]  # fmt: skip
+"""Asymmetric ones only: with a shared secret, whoever can check a token can make one."""
+
+
 class AuthSettings(Section):
     """`[auth]`: how the gateway knows who speaks."""
 
-    mode: Literal["local", "none"] = "local"
-    """`local`: a token, or the Unix socket. `none`: whoever reaches the port is believed; loopback only."""
+    mode: Literal["local", "none", "tokens", "jwt"] = "local"
+    """`local`: a token, or the Unix socket. `none`: whoever reaches the port is believed; loopback only. `tokens`:
+    bearer tokens made by `tiny-harness tokens`. `jwt`: tokens signed by an identity provider."""
+    issuer: str | None = None
+    """Whose JWTs are believed: their claim `iss`."""
+    audience: str | None = None
+    """What is in the claim `aud` of a JWT that is meant for this harness."""
+    jwks_url: str | None = None
+    """Where the issuer's keys are: a JWK set. https, or http on loopback."""
+    jwks_file: Path | None = None
+    """The same in a file, which may be replaced while the gateway runs."""
+    participant_claim: str = Field(default="sub", min_length=1)
+    """The claim that holds the participant's id."""
+    kind_claim: str | None = Field(default=None, min_length=1)
+    """A claim that says `human` or `agent`; unset: `X-Participant-Kind` says it."""
+    algorithms: tuple[SigningAlgorithm, ...] = Field(default=("RS256", "ES256", "EdDSA"), min_length=1)
+    """How a JWT may be signed. Asymmetric algorithms only."""
+    leeway: float = Field(default=30.0, ge=0, le=300)
+    """Seconds by which clocks may differ, for expiry and not-before."""
+    refresh_interval: PositiveFloat = 300.0
+    """Seconds after which the keys are read anew, and those that are not among them are believed no longer."""
+    refetch_interval: PositiveFloat = 30.0
+    """Seconds that pass at least between two reads because of a key that is not known, or a read that failed."""
+
+    @field_validator("jwks_url")
+    @classmethod
+    def _url_is_safe(cls, url: str | None) -> str | None:
+        from tiny_harness.hooks.delivery import address_fault  # late: most configurations name no address
+
+        if url is not None and (fault := address_fault(url)) is not None:
+            raise ValueError(fault)
+        return url
+
+    @model_validator(mode="after")
+    def _jwt_is_told_apart(self) -> Self:
+        given = [name for name in ("issuer", "audience", "jwks_url", "jwks_file") if getattr(self, name) is not None]
+        if self.mode != "jwt" and given:  # else a forgotten mode looks as if tokens were checked
+            raise PydanticCustomError("not_jwt", "{key} is of use with mode = jwt only", {"key": given[0]})
+        if self.mode == "jwt":
+            self._check_jwt(given)
+        return self
+
+    def _check_jwt(self, given: list[str]) -> None:
+        for key in ("issuer", "audience"):
+            if key not in given:
+                raise PydanticCustomError("jwt_incomplete", "mode = jwt needs {key}", {"key": key})
+        if ("jwks_url" in given) == ("jwks_file" in given):
+            raise PydanticCustomError("jwt_keys", "mode = jwt needs either jwks_url or jwks_file")
 
 
 class RetentionSettings(Section):
     """`[retention]`: how long ended tasks are kept. Open tasks are kept for ever."""
 
     tasks_days: PositiveFloat = 90.0
-    """Days after its end that `tasks purge` deletes a task."""
+    """Days after its end that the heartbeat, or `tasks purge`, deletes a task."""
+
+
+class HeartbeatSettings(Section):
+    """`[heartbeat]`: what one engine of all does now and then: the retention sweep and the snapshot on `/_monitor`."""
+
+    enabled: bool = True
+    """Whether an engine that starts makes sure of its schedule. `schedules delete` removes one that is there."""
+    interval_minutes: PositiveFloat = 60.0
+    """Minutes from one to the next."""
 
 
 class ObservabilitySettings(Section):
@@ -390,6 +451,7 @@ class Settings(Section):
     supervision: SupervisionSettings = SupervisionSettings()
     auth: AuthSettings = AuthSettings()
     retention: RetentionSettings = RetentionSettings()
+    heartbeat: HeartbeatSettings = HeartbeatSettings()
     o11y: ObservabilitySettings = ObservabilitySettings()
 
     @property

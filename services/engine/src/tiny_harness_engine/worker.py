@@ -23,6 +23,7 @@ from tiny_harness_engine.activities.committer import Committer
 from tiny_harness_engine.activities.compacting import Compacting
 from tiny_harness_engine.activities.completion import Completion
 from tiny_harness_engine.activities.gate import Gate
+from tiny_harness_engine.activities.heartbeat import HeartbeatActivity
 from tiny_harness_engine.activities.run_command import RunCommandActivity
 from tiny_harness_engine.activities.run_tool import RunToolActivity
 from tiny_harness_engine.activities.settling import Settling
@@ -31,7 +32,6 @@ from tiny_harness_engine.activities.step import StepActivity
 from tiny_harness_engine.activities.stop_children import StopChildrenActivity
 from tiny_harness_engine.activities.supervising import SupervisingActivities
 from tiny_harness_engine.activities.take import TakeActivity
-from tiny_harness_engine.activities.vetting import Vetting
 from tiny_harness_engine.agents.worker import open_agents
 from tiny_harness_engine.calls import HEARTBEAT_THROTTLE
 from tiny_harness_engine.hooking import open_hooks
@@ -39,6 +39,7 @@ from tiny_harness_engine.housekeeping import Housekeeping
 from tiny_harness_engine.models import ModelProvider
 from tiny_harness_engine.models.provider import open_provider
 from tiny_harness_engine.observers import ObserverDispatcher
+from tiny_harness_engine.pacemaker import Pacemaker
 from tiny_harness_engine.registry import Registry, build_registry
 from tiny_harness_engine.reporting import Reporting
 from tiny_harness_engine.runs import Runs
@@ -47,6 +48,7 @@ from tiny_harness_engine.skills import SkillLibrary
 from tiny_harness_engine.supervisors import Supervisors
 from tiny_harness_engine.toolbox import Toolbox
 from tiny_harness_engine.watchdog import Watchdog
+from tiny_harness_engine.workflows.heartbeat import HeartbeatWorkflow
 from tiny_harness_engine.workflows.supervisor import SupervisorWorkflow
 from tiny_harness_engine.workflows.task import TaskWorkflow
 
@@ -110,12 +112,13 @@ async def open_worker(
         worker = Worker(
             temporal,
             task_queue=queue,
-            workflows=[TaskWorkflow, SupervisorWorkflow, *agents.workflows],
+            workflows=[TaskWorkflow, SupervisorWorkflow, HeartbeatWorkflow, *agents.workflows],
             activities=[
                 *_activities(settings, bus, model, registry, hooks, health, committer, tools),
                 children.stop_children,
                 supervising.give_notice,
                 supervising.tell_supervisor,
+                HeartbeatActivity(settings, store).beat,
                 *agents.activities,
             ],
             max_cached_workflows=CACHED_WORKFLOWS,
@@ -129,6 +132,7 @@ async def open_worker(
             in_background(housekeeping.run()),
             in_background(observers.run()),
             in_background(reporting.run()),
+            in_background(Pacemaker(settings, temporal).run()),
             Watchdog().watching(),
         ):
             yield
@@ -155,7 +159,7 @@ def _activities(
         TakeActivity(Settling(committer), hooks, chain, completion).take,
         commits.commit,
         commits.load,
-        StepActivity(settings, store, bus, gate, asking, tools, Vetting(hooks), Spending(settings, store)).step,
+        StepActivity(settings, store, bus, gate, asking, tools, Spending(settings, store)).step,
         RunToolActivity(store, hooks, tools).run_tool,
         RunCommandActivity(store, chain, gate).run_command,
         completion.judge_elsewhere,

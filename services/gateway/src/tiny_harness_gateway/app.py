@@ -21,7 +21,7 @@ from tiny_harness.store import Store
 from tiny_harness_gateway.acknowledging import Acknowledging
 from tiny_harness_gateway.answers import Answers
 from tiny_harness_gateway.auth import Authenticator
-from tiny_harness_gateway.card import CARD_PATH, REST_PATH, RPC_PATH, CardEndpoint
+from tiny_harness_gateway.card import CARD_PATH, REST_PATH, RPC_PATH, Cards
 from tiny_harness_gateway.conversations import Conversations
 from tiny_harness_gateway.endpoints import rest_endpoint, rpc_endpoint
 from tiny_harness_gateway.engine_client import EngineClient, TemporalEngineClient
@@ -29,8 +29,10 @@ from tiny_harness_gateway.errors import plain_response
 from tiny_harness_gateway.guard import OriginGuard
 from tiny_harness_gateway.handler import CallContextBuilder, GatewayHandler
 from tiny_harness_gateway.health import Health
+from tiny_harness_gateway.identity import Credentials, open_credentials
 from tiny_harness_gateway.limits import BodyLimit, ContentType, RateLimit, StreamLimit
 from tiny_harness_gateway.monitor import Monitor
+from tiny_harness_gateway.rate import open_rate
 from tiny_harness_gateway.streams import Streams
 from tiny_harness_gateway.subscriptions import DEAF_INTERVAL_S, Subscriptions
 from tiny_harness_gateway.worker_tools import WorkerTools
@@ -75,17 +77,18 @@ def create_app(
     subscriptions = Subscriptions(store, bus, None if hears_engine else DEAF_INTERVAL_S)
     conversations = Conversations(settings, store, engine, subscriptions)
 
+    credentials = open_credentials(settings, store, token)
     workers = WorkersRoute(WorkerTools(conversations))
     health = Health(store, temporal, bus, hears_engine=hears_engine)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
-        async with subscriptions.running(), workers.running():
+        async with credentials.running(), subscriptions.running(), workers.running():
             yield
 
     app = Starlette(
         routes=_routes(settings, conversations, store, health, workers),
-        middleware=_middleware(settings, token),
+        middleware=_middleware(settings, credentials),
         exception_handlers={HTTPException: _http_error, Exception: _http_error},
         lifespan=lifespan,
     )
@@ -93,7 +96,7 @@ def create_app(
     return app
 
 
-def _middleware(settings: Settings, token: str | None) -> list[Middleware]:
+def _middleware(settings: Settings, credentials: Credentials) -> list[Middleware]:
     """What every request passes, in order; the Host and Origin check is first."""
     server = settings.server
     chain = [Middleware(OriginGuard, base_url=server.url, cors_origins=server.cors_origins)]
@@ -103,8 +106,8 @@ def _middleware(settings: Settings, token: str | None) -> list[Middleware]:
     return [
         *chain,
         Middleware(BodyLimit, max_bytes=server.max_request_bytes),
-        Middleware(Authenticator, settings=settings, token=token),
-        Middleware(RateLimit, per_minute=server.rate_limit_per_minute),
+        Middleware(Authenticator, settings=settings, credentials=credentials),
+        Middleware(RateLimit, rate=open_rate(settings)),
         Middleware(ContentType),
         Middleware(Answers),
     ]
@@ -113,13 +116,14 @@ def _middleware(settings: Settings, token: str | None) -> list[Middleware]:
 def _routes(
     settings: Settings, conversations: Conversations, store: Store, health: Health, workers: WorkersRoute
 ) -> list[BaseRoute]:
-    handler = GatewayHandler(conversations)
+    cards = Cards(settings, store)
+    handler = GatewayHandler(conversations, cards)
     streams = Streams(conversations, StreamLimit(settings.server.max_streams))
     acknowledging = Acknowledging(conversations)
     context = CallContextBuilder()
     [sdk_rpc] = create_jsonrpc_routes(handler, RPC_PATH, context_builder=context)
     routes = [
-        Route(CARD_PATH, CardEndpoint(settings, store).serve),
+        Route(CARD_PATH, cards.serve),
         Route("/healthz", health.alive),
         Route("/readyz", health.ready),
         Route("/_monitor", Monitor(store).show),

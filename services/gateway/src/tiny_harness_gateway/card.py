@@ -23,6 +23,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from tiny_harness._version import __version__
+from tiny_harness.contracts import Sender
 from tiny_harness.errors import Unavailable
 from tiny_harness.ext import commands, status, stream, supervision, task
 from tiny_harness.ext.commands import CommandsParams
@@ -48,8 +49,18 @@ CATALOGUE_AGE_S: Final = 3.0
 """How old the list of commands may be."""
 
 
-def build_card(settings: Settings, offered: CommandsParams = NO_COMMANDS) -> AgentCard:
-    """Build the card of a gateway whose engine offers these commands."""
+_SCHEMES: Final = {
+    "local": HTTPAuthSecurityScheme(scheme="Bearer", description="The token in the harness's home."),
+    "tokens": HTTPAuthSecurityScheme(scheme="Bearer", description="A token that this harness's operator has made."),
+    "jwt": HTTPAuthSecurityScheme(
+        scheme="Bearer", bearer_format="JWT", description="A token of your identity provider."
+    ),
+}
+"""How callers prove who they are, by `[auth] mode`; with `none` they do not."""
+
+
+def build_card(settings: Settings, offered: CommandsParams = NO_COMMANDS, caller: Sender | None = None) -> AgentCard:
+    """Build the card of a gateway whose engine offers these commands; for a caller, the extended card."""
     base = settings.server.url
     card = AgentCard(
         name="tiny-harness",
@@ -62,7 +73,8 @@ def build_card(settings: Settings, offered: CommandsParams = NO_COMMANDS) -> Age
         capabilities=AgentCapabilities(
             streaming=True,
             push_notifications=False,
-            extensions=[_extension(uri, text, offered) for uri, text in _EXTENSIONS],
+            extended_agent_card=True,
+            extensions=[_extension(uri, text, offered, caller) for uri, text in _EXTENSIONS],
         ),
         default_input_modes=["text/plain", "application/json"],
         default_output_modes=["text/plain"],
@@ -75,21 +87,23 @@ def build_card(settings: Settings, offered: CommandsParams = NO_COMMANDS) -> Age
             )
         ],
     )
-    if settings.auth.mode == "local":
-        bearer = SecurityScheme(http_auth_security_scheme=HTTPAuthSecurityScheme(scheme="Bearer"))
+    if settings.auth.mode in _SCHEMES:
+        bearer = SecurityScheme(http_auth_security_scheme=_SCHEMES[settings.auth.mode])
         card.security_schemes["bearer"].CopyFrom(bearer)
         card.security_requirements.append(SecurityRequirement(schemes={"bearer": StringList()}))
     return card
 
 
-def _extension(uri: str, description: str, offered: CommandsParams) -> AgentExtension:
+def _extension(uri: str, description: str, offered: CommandsParams, caller: Sender | None) -> AgentExtension:
     extension = AgentExtension(uri=uri, description=description)
     if uri == commands.URI:
         extension.params.update(offered.model_dump(mode="json"))
+    if uri == task.URI and caller is not None:
+        extension.params.update({"caller": caller.model_dump(mode="json")})
     return extension
 
 
-class CardEndpoint:
+class Cards:
     """Serves the card with ETag, Last-Modified and Cache-Control (the SDK sends no Last-Modified)."""
 
     def __init__(self, settings: Settings, store: Store) -> None:
@@ -107,6 +121,11 @@ class CardEndpoint:
             return Response(status_code=304, headers=self._headers)
         return JSONResponse(self._body, headers=self._headers)
 
+    async def extended(self, caller: Sender) -> AgentCard:
+        """Build the card for somebody who is known: it says who they are here."""
+        await self._look()
+        return build_card(self._settings, self._offered, caller)
+
     async def _look(self) -> None:
         """Take the engine's catalogue up if there is a new one; while the store is away the card stays as it is."""
         now = time.monotonic()
@@ -123,6 +142,7 @@ class CardEndpoint:
             self._show(CommandsParams.model_validate_json(found[1]))
 
     def _show(self, offered: CommandsParams) -> None:
+        self._offered = offered
         self._body = agent_card_to_dict(build_card(self._settings, offered))
         digest = hashlib.sha256(json.dumps(self._body, sort_keys=True).encode()).hexdigest()
         self._headers = {

@@ -76,7 +76,7 @@ class Conversations:
 
     async def record(self, caller: Sender, task_id: str, act: access.Act = "read the task") -> TaskRecord:
         """Load a task for somebody who may do this to it."""
-        return _readable(await self._store.task(task_id), caller, task_id, act)
+        return _readable(await self._store.task_of(caller.id, task_id), caller, task_id, act)
 
     async def send(self, caller: Sender, message: Json) -> Sent:
         """Take a message to its task, or start one with it."""
@@ -114,7 +114,7 @@ class Conversations:
         """Show a task to somebody who may read it, as it is or as it was at an event."""
 
         def look(reading: Reading) -> Json:
-            record = _readable(reading.task(task_id), caller, task_id)
+            record = _readable(reading.task_of(caller.id, task_id), caller, task_id)
             events = _last_events(reading, task_id, history_length, None if at is None else at + 1)
             return task_view(record, events, history_length, reading.acknowledged([task_id]).get(task_id, ()))
 

@@ -17,6 +17,7 @@ from tiny_harness.contracts import Sender
 from tiny_harness.errors import HarnessError
 from tiny_harness_gateway import requests
 from tiny_harness_gateway.auth import CALLER
+from tiny_harness_gateway.card import Cards
 from tiny_harness_gateway.conversations import Conversations
 from tiny_harness_gateway.errors import refuse_in, to_a2a
 from tiny_harness_gateway.views import Json
@@ -56,8 +57,9 @@ def translated(params: Any, context: ServerCallContext) -> Generator[Sender]:
 class GatewayHandler(RequestHandler):
     """Maps A2A operations to `Conversations`."""
 
-    def __init__(self, conversations: Conversations) -> None:
+    def __init__(self, conversations: Conversations, cards: Cards) -> None:
         self._conversations = conversations
+        self._cards = cards
 
     async def on_message_send(self, params: a2a.SendMessageRequest, context: ServerCallContext) -> a2a.Task:
         """SendMessage (A2A 1.0 §3.1.1): follows the turn that reads the message, unless told to return at once."""
@@ -122,9 +124,12 @@ class GatewayHandler(RequestHandler):
         """Push notifications are not supported yet."""
         raise errors.PushNotificationNotSupportedError
 
-    async def on_get_extended_agent_card(self, params: Any, context: ServerCallContext) -> a2a.AgentCard:
-        """There is no extended card, and the card says so."""
-        raise errors.UnsupportedOperationError(message="this harness has no extended agent card")
+    async def on_get_extended_agent_card(
+        self, params: a2a.GetExtendedAgentCardRequest, context: ServerCallContext
+    ) -> a2a.AgentCard:
+        """GetExtendedAgentCard (A2A 1.0 §3.1.11): the card, and who the caller is here."""
+        with translated(params, context) as caller:
+            return await self._cards.extended(caller)
 
 
 def _proto(view: Json) -> a2a.Task:

@@ -1,16 +1,11 @@
 """What is refused before anything is done: too large, too fast, the wrong type, too many streams."""
 
-import math
-import time
 from collections import Counter
 from typing import Final
 
 from a2a.server.request_handlers.response_helpers import build_error_response
 from a2a.utils.error_handlers import build_rest_error_payload
 from a2a.utils.errors import ContentTypeNotSupportedError
-from limits import RateLimitItemPerMinute
-from limits.aio.storage import MemoryStorage
-from limits.aio.strategies import MovingWindowRateLimiter
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,6 +15,7 @@ from tiny_harness.errors import Unavailable
 from tiny_harness_gateway.auth import CALLER
 from tiny_harness_gateway.card import RPC_PATH
 from tiny_harness_gateway.errors import plain_response
+from tiny_harness_gateway.rate import Rate
 
 JSON_TYPES: Final = frozenset({"application/json", "application/a2a+json"})
 MAX_DRAINED_BYTES: Final = 16_000_000
@@ -72,20 +68,16 @@ class ContentType:
 class RateLimit:
     """Lets a participant make so many calls a minute; the rest are answered 429 with Retry-After."""
 
-    def __init__(self, app: ASGIApp, per_minute: int) -> None:
+    def __init__(self, app: ASGIApp, rate: Rate) -> None:
         self._app = app
-        self._item = RateLimitItemPerMinute(per_minute)
-        self._limiter = MovingWindowRateLimiter(MemoryStorage())
+        self._rate = rate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller: Sender | None = scope.get(CALLER)
-        if caller is not None and not await self._limiter.hit(self._item, caller.id):
-            window = await self._limiter.get_window_stats(self._item, caller.id)
-            wait = max(1, math.ceil(window.reset_time - time.time()))
-            refusal = plain_response(
-                429, "too_fast", f"at most {self._item.amount} calls a minute", {"Retry-After": str(wait)}
-            )
-            return await refusal(scope, receive, send)
+        wait = 0 if caller is None else await self._rate.take(caller.id)
+        if wait:
+            told = f"at most {self._rate.per_minute} calls a minute"
+            return await plain_response(429, "too_fast", told, {"Retry-After": str(wait)})(scope, receive, send)
         return await self._app(scope, receive, send)
 
 

@@ -1,4 +1,7 @@
-"""`/_monitor`: which engines work, and how their hooks are. For people and for probes that look closer."""
+"""`/_monitor`: which engines work, how their hooks are, and what the last heartbeat saw.
+
+For people, and for probes that look closer.
+"""
 
 import json
 from datetime import timedelta
@@ -7,6 +10,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tiny_harness.contracts import HEARTBEAT
 from tiny_harness.errors import Unavailable
 from tiny_harness.store import EngineReport, Store
 from tiny_harness_gateway.errors import http_response
@@ -28,16 +32,25 @@ class Monitor:
         try:
             found = await self._store.engines(SHOWN_FOR)
             current = await self._store.current_catalogue()
+            beat = await self._store.last_beat(HEARTBEAT)
         except Unavailable as error:
             return http_response(error)
-        body = {"catalogue": current[0] if current else None, "engines": [_engine(report) for report in found]}
+        body = {
+            "catalogue": current[0] if current else None,
+            "heartbeat": {"age_s": _seconds(beat[1]), **json.loads(beat[0])} if beat else None,
+            "engines": [_engine(report) for report in found],
+        }
         return Response(json.dumps(body, indent=_INDENT), media_type="application/json")
+
+
+def _seconds(age: timedelta) -> float:
+    return round(age.total_seconds(), 3)
 
 
 def _engine(report: EngineReport) -> dict[str, Any]:
     return {
         "engine_id": report.engine_id,
         "digest": report.digest,
-        "age_s": round(report.age.total_seconds(), 3),
+        "age_s": _seconds(report.age),
         "health": json.loads(report.health),
     }

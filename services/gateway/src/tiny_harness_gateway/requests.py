@@ -7,6 +7,7 @@ its JSON reader cannot take becomes an internal error with the exception's own w
 import base64
 import json
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -25,6 +26,9 @@ from tiny_harness_gateway.views import DEFAULT_HISTORY, MAX_HISTORY
 M = TypeVar("M", bound=Message)
 
 VERSION: Final = "1.0"
+MAX_NESTING: Final = 64
+"""How deep a body may be nested. Readers behind, A2A's and the models', have limits of their own, which are higher."""
+_TOO_DEEP: Final = "is nested too deeply"
 
 _FIELD: Final = re.compile(r"Failed to parse ([A-Za-z_]+) field")
 
@@ -49,18 +53,38 @@ def check_status_filter(value: Any) -> None:
 
 
 def read_json(body: bytes) -> Any:
-    """Read a body.
+    """Read a body that is nested `MAX_NESTING` deep at most.
 
     Raises:
         JSONParseError: It is no JSON. JSON-RPC has an answer of its own for that.
         InvalidInput: It is nested too deeply to be read.
     """
     try:
-        return json.loads(body)
+        found = json.loads(body)
     except ValueError:
         raise JSONParseError(message="the body is no JSON") from None
     except RecursionError:
-        raise InvalidInput("invalid_params", "body", "is nested too deeply") from None
+        raise InvalidInput("invalid_params", "body", _TOO_DEEP) from None
+    # What has fewer brackets than that in all needs no look; a client's message has about ten.
+    if body.count(b"[") + body.count(b"{") > MAX_NESTING and _is_deeper(found, MAX_NESTING):
+        raise InvalidInput("invalid_params", "body", _TOO_DEEP)
+    return found
+
+
+def _is_deeper(found: Any, depth: int) -> bool:
+    """Whether JSON is nested deeper than this, looked at level by level: it may be deeper than Python's stack."""
+    level = [found]
+    for _ in range(depth):
+        level = [inner for outer in level for inner in _contents(outer) if isinstance(inner, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _contents(holder: Any) -> Iterable[Any]:
+    if isinstance(holder, dict):
+        return holder.values()
+    return holder if isinstance(holder, list) else ()
 
 
 def parse(params: Any, into: M) -> M:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from tiny_harness.cli.output import show, show_json
-from tiny_harness.cli.start import home_of
+from tiny_harness.cli.start import add_target, ask_for_token, home_of, open_target
 from tiny_harness.paths import check_home, resolve_config
 
 if TYPE_CHECKING:
@@ -21,10 +21,14 @@ MIN_FREE_BYTES: Final = 100_000_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_target(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check; the status is 1 if something is wrong."""
+    """Check; the status is 1 if something is wrong. With `--url` only the harness there is looked at."""
+    if args.url:
+        ask_for_token(args)
+        return _tell([("sign-in", *_try(lambda: _sign_in(args)))], as_json=args.json)
     found = resolve_config(args.config)
     settings: list[Settings] = []
 
@@ -49,7 +53,11 @@ def run(args: argparse.Namespace) -> int:
     results = [(name, *_try(check)) for name, check in checks.items()]
     results += _plugins(settings[0]) if settings else []
     results.append(("harness", *_try(lambda: _harness(settings[0]))))
-    if args.json:
+    return _tell(results, as_json=args.json)
+
+
+def _tell(results: list[tuple[str, bool, str]], *, as_json: bool) -> int:
+    if as_json:
         show_json([{"check": name, "ok": ok, "detail": detail} for name, ok, detail in results])
     else:
         for name, ok, detail in results:
@@ -66,6 +74,20 @@ def _try(check: Callable[[], str]) -> tuple[bool, str]:
         return False, str(error)
     except IndexError:
         return False, "not checked: the configuration cannot be read"
+
+
+def _sign_in(args: argparse.Namespace) -> str:
+    """Sign in at `--url`, and say as whom."""
+    import asyncio
+
+    from tiny_harness.client import connect
+
+    async def name() -> str:
+        async with open_target(args) as (address, participant), connect(address, participant) as client:
+            await client.tasks(limit=1)
+            return client.participant
+
+    return f"{args.url} knows you as {asyncio.run(name())}"
 
 
 def _home() -> str:

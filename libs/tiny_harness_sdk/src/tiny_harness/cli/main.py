@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Final, NoReturn, Protocol
 
 from tiny_harness._version import __version__
-from tiny_harness.cli import backup, config, demo, doctor, hooks, send, serve, tasks, tui, worker
+from tiny_harness.cli import backup, config, demo, doctor, hooks, schedules, send, serve, tasks, tokens, tui, worker
 from tiny_harness.paths import resolve_config
 
 EXIT_FAILED: Final = 1
@@ -42,7 +42,20 @@ class Command(Protocol):
         ...
 
 
-COMMANDS: Final[tuple[Command, ...]] = (tui, demo, send, tasks, serve, worker, hooks, config, backup, doctor)
+COMMANDS: Final[tuple[Command, ...]] = (
+    tui,
+    demo,
+    send,
+    tasks,
+    serve,
+    worker,
+    hooks,
+    config,
+    tokens,
+    schedules,
+    backup,
+    doctor,
+)
 
 
 def script() -> NoReturn:
@@ -135,11 +148,11 @@ def _configuration(words: Sequence[str]) -> str:
 
 def _fail(error: Exception) -> int:
     """Tell an error of ours; the import is late, since most runs need none."""
-    from tiny_harness.errors import AlreadyRunning, ConfigError, HarnessError
+    from tiny_harness.errors import AlreadyRunning, ConfigError, HarnessError, SignInRefused
 
     if not isinstance(error, HarnessError):
         raise error
     from tiny_harness.cli.output import show_error
 
     show_error(f"tiny-harness: {error}")
-    return EXIT_USAGE if isinstance(error, ConfigError | AlreadyRunning) else EXIT_FAILED
+    return EXIT_USAGE if isinstance(error, ConfigError | AlreadyRunning | SignInRefused) else EXIT_FAILED

@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tiny_harness.cli.output import show, show_json, task_json
-from tiny_harness.cli.start import add_target, call_target, run_async
+from tiny_harness.cli.start import add_target, ask_for_token, call_target, run_async
 from tiny_harness.cli.turn import show_turn
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Send; the status is that of `show_turn`."""
-    return run_async(_run(args, _read(args.text)))
+    text = _read(args.text)
+    ask_for_token(args)
+    return run_async(_run(args, text))
 
 
 def _read(argument: str) -> str:

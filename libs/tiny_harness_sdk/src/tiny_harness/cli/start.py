@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -20,6 +21,9 @@ T = TypeVar("T")
 
 EXIT_INTERRUPTED: Final = 130
 TOKEN_VARIABLE: Final = "TINY_HARNESS_TOKEN"
+TOKEN_MODES: Final = ("tokens", "jwt")
+"""Of `[auth] mode`: those in which the Unix socket wants a token, too."""
+CARD_TIMEOUT_S: Final = 5.0
 
 RETRY_FOR_S: Final = 60.0
 """How long to go on when the harness that we were attached to goes away; then this process hosts it."""
@@ -37,7 +41,7 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     """
     unset = argparse.SUPPRESS
     parser.add_argument("--url", default=unset, help="talk to the harness at this address, not to this home's")
-    parser.add_argument("--token", default=unset, help=f"bearer token for --url (default: ${TOKEN_VARIABLE})")
+    parser.add_argument("--token", default=unset, help=f"bearer token to sign in with (default: ${TOKEN_VARIABLE})")
     who = "who speaks (default: [server] participant, else the login)"
     parser.add_argument("--participant", default=unset, metavar="ID", help=who)
 
@@ -59,6 +63,44 @@ def home_of(settings: "Settings") -> Path:
     return settings.store.sqlite_path.absolute().parent
 
 
+def given_token(args: argparse.Namespace) -> str | None:
+    """Find the token to sign in with: the option's, else the environment's."""
+    return args.token or os.environ.get(TOKEN_VARIABLE) or None
+
+
+def ask_for_token(args: argparse.Namespace) -> None:
+    """Ask for a token on the terminal, without echo, if the harness wants one and none is given.
+
+    Called before there is an event loop, so that the prompt can be interrupted.
+    """
+    if given_token(args) or not (sys.stdin.isatty() and sys.stderr.isatty()) or not _wants_token(args):
+        return
+    import getpass
+
+    try:
+        args.token = getpass.getpass(f"token for {args.url or 'this harness'}: ").strip() or None
+    except EOFError:  # nothing was typed: the harness says what it wants
+        print(file=sys.stderr)
+
+
+def _wants_token(args: argparse.Namespace) -> bool:
+    """Whether the harness lets nobody in without a token: as its card says, or the configuration of the home's."""
+    if args.url:
+        import httpx
+
+        try:
+            card = httpx.get(f"{args.url.rstrip('/')}/.well-known/agent-card.json", timeout=CARD_TIMEOUT_S).json()
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError):
+            return False  # whoever calls next tells it better
+        return isinstance(card, dict) and bool(card.get("securityRequirements"))
+    found = resolve_config(args.config)
+    if not found.exists:
+        return False
+    from tiny_harness.settings import Settings
+
+    return Settings.load(found.path).auth.mode in TOKEN_MODES
+
+
 def _check_target(args: argparse.Namespace) -> None:
     """Refuse what no harness would understand, before one is started."""
     import re
@@ -68,15 +110,20 @@ def _check_target(args: argparse.Namespace) -> None:
 
     if args.participant is not None and not re.fullmatch(PARTICIPANT_ID_PATTERN, args.participant):
         raise ConfigError("--participant has letters, digits and ._:@- only, 128 at most")
-    if args.token is not None and not args.token.isascii():
-        raise ConfigError("--token is no token")
+    token = given_token(args)
+    if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
+        raise ConfigError(f"{'--token' if args.token else TOKEN_VARIABLE} is no token")
     if args.task == "":
         raise ConfigError("--task is empty")
 
 
 @asynccontextmanager
-async def open_target(args: argparse.Namespace, *, take_over: bool = False) -> AsyncGenerator[tuple["Address", str]]:
+async def open_target(
+    args: argparse.Namespace, *, take_over: bool = False
+) -> AsyncGenerator[tuple["Address", str | None]]:
     """Open the harness to talk to, and say as whom: the one at `--url`, or the home's, hosted here if nobody does.
+
+    Who speaks is `None` where the token says it.
 
     With `take_over` it is hosted here too when the process that hosts it has gone.
     """
@@ -84,12 +131,14 @@ async def open_target(args: argparse.Namespace, *, take_over: bool = False) -> A
     from tiny_harness.settings import login_name
 
     _check_target(args)
+    token = given_token(args)
     if args.url:
-        token = args.token or os.environ.get(TOKEN_VARIABLE)
-        yield Address(args.url.rstrip("/"), token=token), args.participant or login_name()
+        yield Address(args.url.rstrip("/"), token=token), args.participant or (None if token else login_name())
         return
     settings = load_settings(args, create=True)
-    participant = args.participant or settings.server.participant or login_name()
+    if settings.auth.mode not in TOKEN_MODES:
+        token = None  # the Unix socket needs none, and whoever holds one of another harness keeps it
+    own_name = None if token else settings.server.participant or login_name()
     from tiny_harness.config_file import require_model_key
     from tiny_harness.host import find_host
     from tiny_harness.local import open_harness
@@ -100,7 +149,7 @@ async def open_target(args: argparse.Namespace, *, take_over: bool = False) -> A
         require_model_key(settings, file=str(resolve_config(args.config).path))
     configure_logs(settings.o11y, is_service=False)
     async with open_harness(settings, home=home, take_over=take_over) as address:
-        yield address, participant
+        yield replace(address, token=token), args.participant or own_name
 
 
 async def call_target(args: argparse.Namespace, call: Callable[["HarnessClient"], Awaitable[T]]) -> T:
@@ -131,7 +180,7 @@ async def call_target(args: argparse.Namespace, call: Callable[["HarnessClient"]
 
 
 async def _call(
-    address: "Address", participant: str, call: Callable[["HarnessClient"], Awaitable[T]], *, is_remote: bool
+    address: "Address", participant: str | None, call: Callable[["HarnessClient"], Awaitable[T]], *, is_remote: bool
 ) -> T:
     """Make a call at one harness, which may be too busy for a while; at a remote one the client waits by itself."""
     import asyncio

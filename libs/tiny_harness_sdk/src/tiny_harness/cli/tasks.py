@@ -14,7 +14,7 @@ from tiny_harness.cli.output import (
     supervision_marks,
     task_json,
 )
-from tiny_harness.cli.start import add_target, call_target, load_settings, run_async
+from tiny_harness.cli.start import add_target, ask_for_token, call_target, load_settings, run_async
 from tiny_harness.cli.turn import show_turn
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run a verb."""
+    if args.verb != "purge":
+        ask_for_token(args)
     verbs = {"list": _list, "answer": _answer, "update": _update, "purge": _purge}
     return run_async(verbs.get(args.verb, _act)(args))
 

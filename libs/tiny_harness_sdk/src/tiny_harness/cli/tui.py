@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from tiny_harness.cli.start import add_target, open_target, run_async
+from tiny_harness.cli.start import add_target, ask_for_token, open_target, run_async
 
 NAME = "tui"
 HELP = "talk in the terminal (the same as no command)"
@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Open the TUI, or the plain mode where there is no terminal."""
+    ask_for_token(args)
     return run_async(_run(args), stopped=0)
 
 

@@ -9,6 +9,7 @@ from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_ext
 from a2a.types import (
     AgentCard,
     CancelTaskRequest,
+    GetExtendedAgentCardRequest,
     GetTaskRequest,
     ListTasksRequest,
     SendMessageRequest,
@@ -22,7 +23,7 @@ from tiny_harness.client.decode import decode_event, decode_offers, decode_task
 from tiny_harness.client.events import TaskEvent
 from tiny_harness.client.refusals import translated
 from tiny_harness.client.views import TaskList, TaskView
-from tiny_harness.errors import ServerRefused
+from tiny_harness.errors import ServerRefused, SignInRefused
 from tiny_harness.ext import commands, status, stream, task
 from tiny_harness.ext.commands import CommandOffer
 from tiny_harness.states import TaskState
@@ -82,9 +83,38 @@ class Calls:
         with translated(task_id):
             return _view(await self._client.cancel_task(CancelTaskRequest(id=task_id), context=_call_context()))
 
+    async def sign_in(self) -> str | None:
+        """Show the credentials to the harness.
+
+        Returns:
+            Who it says that we are; `None`: it does not say it.
+
+        Raises:
+            SignInRefused: It does not let us in.
+        """
+        try:
+            with translated():
+                card = await self._client.get_extended_agent_card(
+                    GetExtendedAgentCardRequest(), context=_call_context()
+                )
+        except SignInRefused:
+            raise
+        except ServerRefused:  # another agent's card may promise what it does not keep
+            return None
+        return caller_of(card)
+
     async def offers(self) -> tuple[CommandOffer, ...]:
         """Read the commands from the card."""
         return offers_of(await self._card())
+
+
+def caller_of(card: AgentCard) -> str | None:
+    """Name whom an extended card is for, if it says it."""
+    for extension in card.capabilities.extensions:
+        if extension.uri == task.URI:
+            caller: Any = json_format.MessageToDict(extension.params).get("caller")
+            return str(caller["id"]) if isinstance(caller, dict) and "id" in caller else None
+    return None
 
 
 def offers_of(card: AgentCard) -> tuple[CommandOffer, ...]:

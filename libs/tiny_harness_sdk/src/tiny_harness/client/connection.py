@@ -3,6 +3,7 @@
 import ipaddress
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from urllib.parse import urlsplit, urlunsplit
 
@@ -13,28 +14,37 @@ from a2a.types import AgentCard
 
 from tiny_harness.address import Address
 from tiny_harness.client.calls import CALL_TIMEOUT_S, Calls, offers_of
-from tiny_harness.client.refusals import HTTP_UNAVAILABLE, translated
+from tiny_harness.client.refusals import HTTP_UNAUTHENTICATED, HTTP_UNAVAILABLE, translated
 from tiny_harness.client.session import HarnessClient
-from tiny_harness.errors import ConnectionLost, ServerRefused, Unavailable
+from tiny_harness.errors import ConnectionLost, ServerRefused, SignInRefused, Unavailable
 from tiny_harness.ext.task import ParticipantKind
 
 
 @asynccontextmanager
 async def connect(
-    address: Address, participant: str, kind: ParticipantKind = "human", *, heal_s: float = 20.0
+    address: Address,
+    participant: str | None = None,
+    kind: ParticipantKind = "human",
+    *,
+    token: str | None = None,
+    heal_s: float = 20.0,
 ) -> AsyncGenerator[HarnessClient]:
-    """Connect to a harness as a participant.
+    """Connect to a harness as a participant, and sign in if there is a token.
 
     Args:
         address: Where it is.
-        participant: Who calls.
-        kind: Whether a person or a program calls.
+        participant: Who calls; `None`: whoever the token says, which the harness then tells.
+        kind: Whether a person or a program calls; a token that says it wins.
+        token: Bearer token, instead of the address's.
         heal_s: Seconds for which later calls may try again while the harness is away.
 
     Raises:
         ConnectionLost: Nothing answers at the address.
-        ServerRefused: What answers is no harness, or does not let us in.
+        SignInRefused: It does not let us in.
+        ServerRefused: What answers is no harness.
     """
+    if token is not None:
+        address = replace(address, token=token)
     async with _http(address, participant, kind) as http:
         card = _rooted(await _card(http, address.url), address.url)
         config = ClientConfig(httpx_client=http, supported_protocol_bindings=["JSONRPC"])
@@ -43,11 +53,15 @@ async def connect(
         except ValueError as error:
             raise ServerRefused("the server offers no JSON-RPC interface of A2A") from error
         calls = Calls(client, partial(_card, http, address.url))
-        yield HarnessClient(calls, participant, heal_s, offers_of(card))
+        if card.capabilities.extended_agent_card and (participant is None or address.token):
+            participant = await calls.sign_in() or participant
+        yield HarnessClient(calls, participant or "", heal_s, offers_of(card))
 
 
-def _http(address: Address, participant: str, kind: ParticipantKind) -> httpx.AsyncClient:
-    headers = {"X-Participant-Id": participant, "X-Participant-Kind": kind}
+def _http(address: Address, participant: str | None, kind: ParticipantKind) -> httpx.AsyncClient:
+    headers: dict[str, str] = {"X-Participant-Kind": kind}
+    if participant is not None:
+        headers["X-Participant-Id"] = participant
     if address.token:
         headers["Authorization"] = f"Bearer {address.token}"
     transport = httpx.AsyncHTTPTransport(uds=str(address.socket)) if address.socket else None
@@ -71,6 +85,8 @@ async def _card(http: httpx.AsyncClient, url: str) -> AgentCard:
 def _card_error(error: AgentCardResolutionError, url: str) -> ConnectionLost | Unavailable | ServerRefused:
     if error.status_code == HTTP_UNAVAILABLE:
         return Unavailable("the harness cannot answer now")
+    if error.status_code == HTTP_UNAUTHENTICATED:
+        return SignInRefused(f"{url} wants credentials for its card", error.status_code)
     if error.status_code is not None:
         return ServerRefused(f"{url} answered {error.status_code} when asked for its card", status=error.status_code)
     if isinstance(error.__cause__, httpx.RequestError):

@@ -29,6 +29,7 @@ from tiny_harness.errors import (
     RefusedByPolicy,
     RoleNotPermitted,
     ServerRefused,
+    SignInRefused,
     TaskEnded,
     TaskNotCancelable,
     TaskNotFound,
@@ -39,7 +40,9 @@ from tiny_harness.errors import (
 
 Details = dict[str, Any]
 
+HTTP_UNAUTHENTICATED: Final = 401
 HTTP_UNAVAILABLE: Final = 503
+FOREIGN_PARTICIPANT: Final = "foreign_participant"
 HTTP_TOO_MANY: Final = 429
 _PROMISE: Final = str(Unavailable(""))
 _REFUSED: Final = str(RefusedByPolicy(""))
@@ -124,6 +127,8 @@ def _from_status(response: httpx.Response) -> HarnessError:
         after = response.headers.get("retry-after", "")
         reason = message.removesuffix(_PROMISE) or "the harness cannot answer now"
         return Unavailable(reason, int(after) if after.isdecimal() else DEFAULT_RETRY_AFTER_S)
+    if response.status_code == HTTP_UNAUTHENTICATED or code == FOREIGN_PARTICIPANT:
+        return SignInRefused(message or "the server wants credentials", response.status_code, code)
     words = message or f"the server answered {response.status_code} {response.reason_phrase}"
     return ServerRefused(words, status=response.status_code, server_code=code)
 

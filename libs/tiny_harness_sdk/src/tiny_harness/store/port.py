@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 
 from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.events import Event, EventKind
+from tiny_harness.ext.task import ParticipantKind
 from tiny_harness.hooks import Verdict
 from tiny_harness.states import TaskState
 
@@ -132,6 +133,24 @@ class EngineReport:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptToken:
+    """A bearer token as the store knows it: everything but the token."""
+
+    token_id: str
+    """Names it to people."""
+    participant_id: str
+    """Who speaks with it."""
+    kind: ParticipantKind
+    note: str
+    """What it is for, in its maker's words."""
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    is_expired: bool
+    """By the database's clock."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChangedTask:
     """A task as an observer finds it."""
 
@@ -172,6 +191,8 @@ class Reading(Protocol):
 
     def task(self, task_id: str) -> TaskRecord | None: ...
 
+    def task_of(self, participant_id: str, task_id: str) -> TaskRecord | None: ...
+
     def written(self, task_id: str, cause: str) -> Written | None: ...
 
     def words(self, task_id: str, limit: int, before: int | None = None) -> Sequence[Event]: ...
@@ -207,6 +228,10 @@ class Store(Protocol):
 
     async def task(self, task_id: str) -> TaskRecord | None:
         """Load a task."""
+        ...
+
+    async def task_of(self, participant_id: str, task_id: str) -> TaskRecord | None:
+        """Load a task if this participant is on it. Takes as long for a task of others as for one that is not there."""
         ...
 
     async def written(self, task_id: str, cause: str) -> Written | None:
@@ -323,6 +348,42 @@ class Store(Protocol):
 
     async def advance_observer(self, observer: str, task_id: str, seq: int) -> None:
         """Note that an observer has had a task's events up to this one. Never goes back."""
+        ...
+
+    async def add_token(
+        self,
+        token_id: str,
+        digest: str,
+        participant_id: str,
+        kind: ParticipantKind,
+        note: str,
+        lifetime: timedelta | None,
+    ) -> None:
+        """Keep a bearer token by its SHA-256 digest; it ends after its lifetime, if it has one."""
+        ...
+
+    async def find_token(self, digest: str) -> KeptToken | None:
+        """Find a token by its digest, revoked and expired ones, too."""
+        ...
+
+    async def tokens(self) -> Sequence[KeptToken]:
+        """List all tokens, oldest first."""
+        ...
+
+    async def revoke_token(self, token_id: str) -> bool:
+        """Revoke a token, from now on; false if there is none of this id."""
+        ...
+
+    async def count_tasks(self) -> dict[str, int]:
+        """Count the tasks by their state."""
+        ...
+
+    async def save_beat(self, name: str, body: str) -> None:
+        """Keep what a heartbeat saw, as JSON, instead of what the last one did."""
+        ...
+
+    async def last_beat(self, name: str) -> tuple[str, timedelta] | None:
+        """Load what the last heartbeat saw, and how long ago that was."""
         ...
 
     async def purge(self, ended_before: timedelta, dry_run: bool = False) -> int:

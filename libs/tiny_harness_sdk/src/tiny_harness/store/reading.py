@@ -20,6 +20,9 @@ class SqlReading:
     def task(self, task_id: str) -> TaskRecord | None:
         return tx.find_task(self._connection, task_id)
 
+    def task_of(self, participant_id: str, task_id: str) -> TaskRecord | None:
+        return tx.find_task_of(self._connection, participant_id, task_id)
+
     def written(self, task_id: str, cause: str) -> Written | None:
         return tx.find_written(self._connection, task_id, cause)
 

@@ -130,6 +130,27 @@ acknowledgements = Table(
     Column("at", BigInteger, nullable=False),
 )
 
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("token_id", String(64), primary_key=True),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("participant_id", String(128), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("note", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("revoked_at", BigInteger),
+)
+
+beats = Table(
+    "beats",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("body", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+
 observers = Table(
     "observers",
     metadata,

@@ -21,8 +21,9 @@ from sqlalchemy.pool import QueuePool
 from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.errors import ConfigError, Unavailable
 from tiny_harness.events import Event
+from tiny_harness.ext.task import ParticipantKind
 from tiny_harness.states import TaskState
-from tiny_harness.store import acknowledging, engines, observing, tool_calls
+from tiny_harness.store import acknowledging, beats, engines, observing, tokens, tool_calls
 from tiny_harness.store import transactions as tx
 from tiny_harness.store.port import (
     CallRow,
@@ -31,6 +32,7 @@ from tiny_harness.store.port import (
     Commit,
     Committed,
     EngineReport,
+    KeptToken,
     KeptVerdict,
     Reading,
     StepRow,
@@ -67,6 +69,9 @@ class SqliteStore:
 
     async def task(self, task_id: str) -> TaskRecord | None:
         return await self._read(tx.find_task, task_id)
+
+    async def task_of(self, participant_id: str, task_id: str) -> TaskRecord | None:
+        return await self._read(tx.find_task_of, participant_id, task_id)
 
     async def written(self, task_id: str, cause: str) -> Written | None:
         return await self._read(tx.find_written, task_id, cause)
@@ -148,6 +153,35 @@ class SqliteStore:
 
     async def advance_observer(self, observer: str, task_id: str, seq: int) -> None:
         await self._write(observing.advance_observer, observer, task_id, seq)
+
+    async def add_token(
+        self,
+        token_id: str,
+        digest: str,
+        participant_id: str,
+        kind: ParticipantKind,
+        note: str,
+        lifetime: timedelta | None,
+    ) -> None:
+        await self._write(tokens.add_token, token_id, digest, participant_id, kind, note, lifetime)
+
+    async def find_token(self, digest: str) -> KeptToken | None:
+        return await self._read(tokens.find_token, digest)
+
+    async def tokens(self) -> Sequence[KeptToken]:
+        return await self._read(tokens.tokens)
+
+    async def revoke_token(self, token_id: str) -> bool:
+        return await self._write(tokens.revoke_token, token_id)
+
+    async def count_tasks(self) -> dict[str, int]:
+        return await self._read(beats.count_tasks)
+
+    async def save_beat(self, name: str, body: str) -> None:
+        await self._write(beats.save_beat, name, body)
+
+    async def last_beat(self, name: str) -> tuple[str, timedelta] | None:
+        return await self._read(beats.last_beat, name)
 
     async def purge(self, ended_before: timedelta, dry_run: bool = False) -> int:
         if dry_run:

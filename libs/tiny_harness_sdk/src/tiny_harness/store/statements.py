@@ -1,10 +1,11 @@
 """Every statement that the store runs, built once: building one costs more CPU than running it."""
 
-from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, true, update
+from sqlalchemy import and_, bindparam, delete, exists, func, insert, or_, select, true, update
 
 from tiny_harness.states import TERMINAL_STATES
 from tiny_harness.store.schema import (
     acknowledgements,
+    beats,
     cancel_requests,
     catalogue,
     engines,
@@ -16,6 +17,7 @@ from tiny_harness.store.schema import (
     task_keys,
     task_participants,
     tasks,
+    tokens,
     tool_calls,
     verdicts,
 )
@@ -27,6 +29,10 @@ NOW = select(now_ms())
 
 # Tasks
 FIND_TASK = select(tasks, now_ms().label("now")).where(tasks.c.task_id == _task)
+FIND_TASK_OF = FIND_TASK.where(
+    # In the statement, so that a task of others costs no more time than one that is not there.
+    exists().where(task_participants.c.task_id == _task, task_participants.c.participant_id == bindparam("participant"))
+)
 LOCK_TASK = FIND_TASK.with_for_update(of=tasks)
 INSERT_TASK = insert(tasks)
 UPDATE_TASK = (
@@ -222,3 +228,19 @@ ACKNOWLEDGEMENTS = (
     .where(acknowledgements.c.task_id.in_(bindparam("tasks", expanding=True)))
     .order_by(acknowledgements.c.at, acknowledgements.c.participant_id)
 )
+
+# Tokens
+INSERT_TOKEN = insert(tokens)
+FIND_TOKEN = select(tokens, now_ms().label("now")).where(tokens.c.digest == bindparam("token_digest"))
+TOKENS = select(tokens, now_ms().label("now")).order_by(tokens.c.created_at, tokens.c.token_id)
+REVOKE_TOKEN = (
+    update(tokens)
+    .where(tokens.c.token_id == bindparam("token"))
+    .values(revoked_at=func.coalesce(tokens.c.revoked_at, bindparam("now")))
+)
+
+# Heartbeats
+TASKS_BY_STATE = select(tasks.c.state, func.count().label("number")).group_by(tasks.c.state)
+FIND_BEAT = select(beats, now_ms().label("now")).where(beats.c.name == bindparam("beat"))
+DELETE_BEAT = delete(beats).where(beats.c.name == bindparam("beat"))
+INSERT_BEAT = insert(beats)

@@ -131,6 +131,12 @@ def find_task(connection: Connection, task_id: str) -> TaskRecord | None:
     return _record(row) if row else None
 
 
+def find_task_of(connection: Connection, participant_id: str, task_id: str) -> TaskRecord | None:
+    """Load a task that somebody is on (`Store.task_of`)."""
+    row = connection.execute(sql.FIND_TASK_OF, {"task": task_id, "participant": participant_id}).first()
+    return _record(row) if row else None
+
+
 def events_after(connection: Connection, task_id: str, after: int, limit: int) -> Sequence[Event]:
     """Read events in order (`Store.events`)."""
     rows = connection.execute(sql.EVENTS_AFTER, {"task": task_id, "after": after, "limit": limit}).mappings()

@@ -349,12 +349,12 @@ class HarnessApp(App[None]):
             self.exit()
 
 
-async def run_tui(address: Address, participant: str, task_id: str | None = None) -> None:
+async def run_tui(address: Address, participant: str | None, task_id: str | None = None) -> None:
     """Show the full-screen surface until the person leaves, or the terminal does.
 
     Args:
         address: The harness.
-        participant: Who talks.
+        participant: Who talks; `None`: whom the address's token says.
         task_id: The task to open first; default: a new conversation.
 
     Raises:

@@ -27,7 +27,7 @@ PROMPT: Final = "> "
 
 
 async def run_plain(
-    address: Address, participant: str, stdin: TextIO, stdout: TextIO, task_id: str | None = None
+    address: Address, participant: str | None, stdin: TextIO, stdout: TextIO, task_id: str | None = None
 ) -> int:
     """Hold a conversation line by line until the input ends.
 
