@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(180)
 SECRETS = {
     "OPENAI_API_KEY": "sk-proj-" + "k3Y4" * 10,
     "TINY_HARNESS_HOOK_SECRET_LEAKY": "first-hook-secret-0123456789,second-hook-secret-0123456789",
-    "TINY_HARNESS_SEAL_KEYS": "c2VhbC1rZXktb2YtdGhlLXRlc3QtMDEyMzQ1Njc4OQ",
+    "TINY_HARNESS_SEAL_KEYS": "c2VhbC1rZXktb2YtdGhlLXRlc3QtMDEyMzQ1Njc4OWE=",
 }
 """What the environment of the harness holds."""
 

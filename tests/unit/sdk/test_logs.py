@@ -9,7 +9,7 @@ import pytest
 
 from tiny_harness.errors import ConfigError
 from tiny_harness.logs import configure_logs
-from tiny_harness.settings import ObservabilitySettings
+from tiny_harness.settings import ObservabilitySettings, Settings
 
 
 @pytest.fixture(autouse=True)
@@ -88,3 +88,13 @@ def test_secrets_are_masked_in_words_and_tracebacks(tmp_path: Path, monkeypatch:
     assert "ValueError: not :masked:" in told
     assert looks_like_one not in told
     assert "configured secret" not in told
+
+
+def test_a_variable_that_the_configuration_names_is_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLERK_PASS", "hush-hush-9")
+    file = tmp_path / "log"
+    settings = Settings.model_validate({"agents": {"clerk": {"url": "https://a.example", "token_env": "CLERK_PASS"}}})
+    configure_logs(ObservabilitySettings(log_file=file), is_service=False, variables=settings.secret_variables)
+    logging.getLogger("x").warning("it said hush-hush-9")
+    assert "hush-hush-9" not in file.read_text()
+    assert "it said" in file.read_text()

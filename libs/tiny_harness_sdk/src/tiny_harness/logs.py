@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -16,9 +16,9 @@ from tiny_harness.settings import ObservabilitySettings
 class JsonFormatter(logging.Formatter):
     """Formats a record as one line of JSON, its secrets masked: configured ones, and whatever looks like one."""
 
-    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, environ: Mapping[str, str] = os.environ, variables: Collection[str] = ()) -> None:
         super().__init__()
-        self._mask = Redactor(configured_secrets(environ)).by_value_and_shape
+        self._mask = Redactor(configured_secrets(environ, variables)).by_value_and_shape
 
     def format(self, record: logging.LogRecord) -> str:
         """Format a record."""
@@ -33,18 +33,19 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(self._mask(line), ensure_ascii=False, default=str)
 
 
-def configure_logs(settings: ObservabilitySettings, *, is_service: bool) -> None:
+def configure_logs(settings: ObservabilitySettings, *, is_service: bool, variables: Collection[str] = ()) -> None:
     """Send all logs where the settings say.
 
     Args:
         settings: File and level.
         is_service: Whether standard error is a log when no file is named; a terminal program keeps quiet then.
+        variables: Environment variables that hold secrets beside ours (`Settings.secret_variables`).
 
     Raises:
         ConfigError: The file cannot be opened.
     """
     root = logging.getLogger()
-    fresh = _handler(settings, is_service=is_service)
+    fresh = _handler(settings, is_service=is_service, variables=variables)
     for old in root.handlers[:]:
         root.removeHandler(old)
         if isinstance(old, _LogFile):
@@ -64,7 +65,7 @@ class _LogFile(logging.StreamHandler[TextIO]):
         self.stream.close()
 
 
-def _handler(settings: ObservabilitySettings, *, is_service: bool) -> logging.Handler:
+def _handler(settings: ObservabilitySettings, *, is_service: bool, variables: Collection[str]) -> logging.Handler:
     handler: logging.Handler
     if settings.log_file is None:
         handler = logging.StreamHandler(sys.stderr) if is_service else logging.NullHandler()
@@ -76,5 +77,5 @@ def _handler(settings: ObservabilitySettings, *, is_service: bool) -> logging.Ha
         except OSError as error:
             reason = f"cannot be opened ({error.strerror})"
             raise ConfigError(reason, file=str(settings.log_file), key="o11y.log_file") from error
-    handler.setFormatter(JsonFormatter())
+    handler.setFormatter(JsonFormatter(variables=variables))
     return handler

@@ -5,7 +5,7 @@ rather leave a word alone than touch code, ids or prose. No pattern takes more t
 """
 
 import re
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeGuard
 
 MASK: Final = ":masked:"
@@ -71,11 +71,16 @@ class Redactor:
         return text
 
 
-def configured_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Collect the values of the environment variables that hold secrets; of a list, each value too."""
+def configured_secrets(environ: Mapping[str, str], variables: Collection[str] = ()) -> tuple[str, ...]:
+    """Collect the values of the environment variables that hold secrets; of a list, each value too.
+
+    Args:
+        environ: The environment.
+        variables: Names of those that the configuration adds (`Settings.secret_variables`).
+    """
     found: set[str] = set()
     for name, value in environ.items():
-        if name in _SECRET_VARIABLES or _OUR_SECRETS.fullmatch(name):
+        if name in _SECRET_VARIABLES or name in variables or _OUR_SECRETS.fullmatch(name):
             found |= {value.strip(), *(part.strip() for part in value.split(","))}
     return tuple(sorted(found - {""}))
 

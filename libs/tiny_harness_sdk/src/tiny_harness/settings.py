@@ -460,6 +460,11 @@ class Settings(Section):
         return self.temporal.embedded.database_path or self.store.sqlite_path.with_name("temporal.db")
 
     @property
+    def secret_variables(self) -> tuple[str, ...]:
+        """Environment variables that the configuration says hold secrets."""
+        return tuple(agent.token_env for agent in self.agents.values() if agent.token_env is not None)
+
+    @property
     def choice(self) -> ModelChoice:
         """The models of the provider that is in use."""
         sections = {"openai": self.openai, "anthropic": self.anthropic, "scripted": self.scripted}

@@ -22,7 +22,7 @@ async def open_hooks(
     Raises:
         RegistryError: A plugin made in code names an address that is not allowed.
     """
-    redactor = Redactor(configured_secrets(environ))
+    redactor = Redactor(configured_secrets(environ, settings.secret_variables))
     async with RemoteExecutors(deadline_s=settings.hooks.deadline) as clients:
         executors = [*registry.hooks, *(clients.executor(declaration) for declaration in registry.remote)]
         health = HookHealth(executors, redact=redactor.by_value_and_shape)

@@ -32,6 +32,7 @@ from tiny_harness_engine.activities.step import StepActivity
 from tiny_harness_engine.activities.stop_children import StopChildrenActivity
 from tiny_harness_engine.activities.supervising import SupervisingActivities
 from tiny_harness_engine.activities.take import TakeActivity
+from tiny_harness_engine.activities.vetting import Vetting
 from tiny_harness_engine.agents.worker import open_agents
 from tiny_harness_engine.calls import HEARTBEAT_THROTTLE
 from tiny_harness_engine.hooking import open_hooks
@@ -159,7 +160,7 @@ def _activities(
         TakeActivity(Settling(committer), hooks, chain, completion).take,
         commits.commit,
         commits.load,
-        StepActivity(settings, store, bus, gate, asking, tools, Spending(settings, store)).step,
+        StepActivity(settings, store, bus, gate, asking, tools, Vetting(hooks), Spending(settings, store)).step,
         RunToolActivity(store, hooks, tools).run_tool,
         RunCommandActivity(store, chain, gate).run_command,
         completion.judge_elsewhere,

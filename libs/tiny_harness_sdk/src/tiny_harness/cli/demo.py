@@ -96,7 +96,7 @@ async def _hosted(folder: Path) -> AsyncGenerator["Address"]:
     from tiny_harness.settings import Settings
 
     settings = Settings.model_validate(demo_settings(folder))
-    configure_logs(settings.o11y, is_service=False)
+    configure_logs(settings.o11y, is_service=False, variables=settings.secret_variables)
     async with running_harness(settings, home=folder) as harness:
         yield harness.address
 

@@ -33,7 +33,7 @@ async def _run(args: argparse.Namespace) -> int:
     with_worker = args.with_worker or settings.temporal.mode == "embedded"
     if with_worker:
         require_model_key(settings, file=str(resolve_config(args.config).path))
-    configure_logs(settings.o11y, is_service=True)
+    configure_logs(settings.o11y, is_service=True, variables=settings.secret_variables)
     home = home_of(settings)
     async with running_harness(settings, home=home, serve_tcp=True, worker=with_worker) as harness:
         print(f"serving {harness.url}", flush=True)

@@ -147,7 +147,7 @@ async def open_target(
     home = home_of(settings)
     if find_host(home) is None:
         require_model_key(settings, file=str(resolve_config(args.config).path))
-    configure_logs(settings.o11y, is_service=False)
+    configure_logs(settings.o11y, is_service=False, variables=settings.secret_variables)
     async with open_harness(settings, home=home, take_over=take_over) as address:
         yield replace(address, token=token), args.participant or own_name
 

@@ -33,7 +33,7 @@ async def _run(args: argparse.Namespace) -> int:
     from tiny_harness.logs import configure_logs
 
     require_model_key(settings, file=path)
-    configure_logs(settings.o11y, is_service=True)
+    configure_logs(settings.o11y, is_service=True, variables=settings.secret_variables)
     async with running_worker(settings, home=home_of(settings)):
         print(f"working on {settings.temporal.address}, queue {settings.temporal.task_queue}", flush=True)
         await asyncio.Event().wait()
