@@ -9,6 +9,7 @@ from tests.integration.engine.conftest import PATIENCE_S, Engine, Task
 from tests.integration.engine.test_loop import Bench, Story, Troupe, bench, steps
 from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.errors import ModelError, UnresolvedSubTasks
+from tiny_harness.settings import Settings
 from tiny_harness.states import TaskState
 from tiny_harness_engine.models import ModelReply, ModelRequest
 
@@ -84,3 +85,19 @@ async def test_a_child_that_is_never_answered_keeps_its_parent_from_completing(s
             await task.control("x", "complete")
         assert refusal.value.ids == (parked.children[0].task_id,)
         assert (await task.snapshot()).state is TaskState.INPUT_REQUIRED
+
+
+async def test_a_tree_of_tasks_has_its_limit(stopped: Engine, bench: Bench) -> None:
+    limits = {"tasks": {"max_tree": 3}}
+    stopped.settings = Settings.model_validate({**stopped.settings.model_dump(), **limits})
+    goals = ("child one", "child two", "child three")
+    spawn = [("spawn_subtask", {"goal": goal}) for goal in goals]
+    troupe = Troupe(parent=[spawn, "I wait.", "read", "read"], child=["done", "done"])
+    stopped.model = troupe  # pyright: ignore[reportAttributeAccessIssue]
+    async with stopped.working():
+        task = stopped.task()
+        await task.start("m1", "parent")
+        await task.until(lambda now: len(now.children) == 2 and not now.unresolved and now.state.is_interrupted)
+        answer = await task.command("c1", "/sub-task one more")
+    assert "as many as they may be" in "\n".join(m.text for r in troupe.stories["parent"].requests for m in r.messages)
+    assert (answer.outcome, answer.text) == ("refused", "a task and all its sub-tasks may be 3 together")

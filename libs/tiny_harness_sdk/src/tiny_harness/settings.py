@@ -267,6 +267,8 @@ class TaskSettings(Section):
     """How many tasks may stand above a sub-task."""
     max_children: PositiveInt = 20
     """Open sub-tasks that a task may have."""
+    max_tree: PositiveInt = 200
+    """Tasks that a task and all its sub-tasks may be together, ended ones too."""
     budget: BudgetSettings = BudgetSettings()
     """What a task and all its sub-tasks may use before somebody is asked."""
 

@@ -17,6 +17,7 @@ from tiny_harness.hooks.points import BODY
 from tiny_harness.intake import CommandCall
 from tiny_harness.settings import Settings
 from tiny_harness_engine.activities.committer import Committer
+from tiny_harness_engine.activities.family import tree_of
 from tiny_harness_engine.core.commands import CommandDone
 from tiny_harness_engine.core.drafts import NewChild
 from tiny_harness_engine.core.effects import EFFORTS, Limits, apply_effects, check_effects, sub_task
@@ -42,6 +43,7 @@ class CommandChain:
         self._hooks = hooks
         self._health = health
         choice = settings.choice
+        self._max_tree = settings.tasks.max_tree
         self._limits = Limits(choice.selectable, settings.tasks.max_depth, settings.tasks.max_children)
         self._facts = HarnessFacts(
             models=choice.selectable,
@@ -117,10 +119,17 @@ class CommandChain:
             update={"data": result.data, "effects": result.effects, "child_id": context.new_task_id}
         )
 
+    async def _check_tree(self, subject: Subject, result: CommandResult) -> None:
+        if not any(isinstance(effect, CreateSubTask) for effect in result.effects):
+            return
+        if len(await tree_of(self._committer.store, subject.snapshot)) >= self._max_tree:
+            raise CommandFailed(f"a task and all its sub-tasks may be {self._max_tree} together")
+
     async def _carry_out(self, subject: Subject, context: CommandContext, result: CommandResult) -> None:
         """Check the effects, and make the sub-task that they want: it must be there before its parent names it."""
         sender = subject.sender
         check_effects(subject.snapshot, sender.id if sender else "", result.effects, self._limits)
+        await self._check_tree(subject, result)
         after = apply_effects(subject.snapshot, result.effects, context.new_task_id)  # what a sub-task inherits (R7.3)
         for effect in result.effects:
             if sender is not None and isinstance(effect, CreateSubTask):

@@ -16,11 +16,13 @@ from tiny_harness.store import Store
 from tiny_harness_engine.activities.asking import Asking
 from tiny_harness_engine.activities.beat import beating
 from tiny_harness_engine.activities.deltas import DeltaSender
+from tiny_harness_engine.activities.family import tree_of
 from tiny_harness_engine.activities.gate import Gate
 from tiny_harness_engine.activities.spending import Spending
 from tiny_harness_engine.activities.vetting import Vetting
 from tiny_harness_engine.calls import STEP, StepAnswer, StepRequest
 from tiny_harness_engine.core.acting import TaskLimits
+from tiny_harness_engine.core.acts import CreateTaskForParticipant, SpawnSubtask
 from tiny_harness_engine.core.lifecycle import TurnReport
 from tiny_harness_engine.core.steps import CallPlan
 from tiny_harness_engine.core.transcript import NO_WORK, Conversation, Work, read_conversation, turns_with_work
@@ -76,7 +78,7 @@ class StepActivity:
             if recorded is not None:
                 record = StepRecord.model_validate_json(recorded)
                 report = TurnReport(usage=self._usage(record), refused=record.refused)
-                return StepAnswer(report=report, calls=self._plan(record), limits=self._limits)
+                return await self._planned(request.task_id, record, report)
             try:
                 return await self._work(request)
             except ModelError as error:
@@ -129,11 +131,17 @@ class StepActivity:
             refused=report.refused,
         )
         await self._record(request, record)
-        return StepAnswer(
-            report=report.model_copy(update={"usage": asked.used.plus(self._usage(record))}),
-            calls=self._plan(record),
-            limits=self._limits,
-        )
+        used = report.model_copy(update={"usage": asked.used.plus(self._usage(record))})
+        return await self._planned(request.task_id, record, used)
+
+    async def _planned(self, task_id: str, record: StepRecord, report: TurnReport) -> StepAnswer:
+        """Answer with the calls that are to be carried out, and with what limits them."""
+        calls, limits = self._plan(record), self._limits
+        if any(isinstance(plan.act, SpawnSubtask | CreateTaskForParticipant) for plan in calls):
+            task = await self._store.task(task_id)
+            size = len(await tree_of(self._store, task.snapshot)) if task else 0
+            limits = limits.model_copy(update={"tree_room": max(self._settings.tasks.max_tree - size, 0)})
+        return StepAnswer(report=report, calls=calls, limits=limits)
 
     def _plan(self, record: StepRecord) -> tuple[CallPlan, ...]:
         """Say how each call is to be carried out; the answer decides what the workflow schedules."""

@@ -25,6 +25,8 @@ class TaskLimits(Model):
 
     max_depth: int = 5
     max_children: int = 20
+    tree_room: int = 200
+    """How many more tasks the tree may have, as far as the step knew."""
     agents: tuple[str, ...] = ()
     """Names of the remote agents that there are."""
     workers: tuple[str, ...] = ()
@@ -191,6 +193,8 @@ def _no_room(applied: Applied) -> str | None:
         return f"No sub-task was started: it may have {limits.max_depth} tasks above it."
     if len(task.unresolved) >= limits.max_children:
         return f"No sub-task was started: {limits.max_children} are open already. Wait until one has ended."
+    if len(applied.children) + len(applied.remotes) >= limits.tree_room:
+        return "No sub-task was started: this task and its relatives are as many as they may be."
     if len(task.children) >= MAX_LISTED_CHILDREN:
         return f"No sub-task was started: a task may have {MAX_LISTED_CHILDREN} in its life."
     return None

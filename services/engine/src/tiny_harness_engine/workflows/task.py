@@ -120,7 +120,10 @@ class TaskWorkflow:
         def decide(state: TaskSnapshot | None) -> Decision | None:
             return lifecycle.child_changed(state, change, notes.ending(state, change)) if state else None
 
-        await self._guarded(f"child:{change.task_id}:{change.seq}", decide)
+        rows = self._ledger.state.children if self._ledger.state else ()
+        # A row that is not known may be in the store: Temporal may have forgotten the commit that made it.
+        is_known = any(row.task_id == change.task_id for row in rows)
+        await self._guarded(f"child:{change.task_id}:{change.seq}", decide, refresh=not is_known)
 
     @workflow.signal(name=contracts.NOTICE)
     async def notice(self, told: TaskNotice) -> None:
@@ -208,10 +211,10 @@ class TaskWorkflow:
             raise to_failure(HarnessError()) from error
         return True
 
-    async def _guarded(self, cause: str, decide: Decide | None) -> None:
+    async def _guarded(self, cause: str, decide: Decide | None, *, refresh: bool = False) -> None:
         try:
             async with self._ledger.lock:
-                await self._ledger.load(refresh=decide is None)
+                await self._ledger.load(refresh=refresh or decide is None)
                 if decide is not None:
                     await self._ledger.commit(cause, decide)
         except Exception:  # noqa: BLE001 - a bug costs one call: nobody waits for a signal, housekeeping sends it again
