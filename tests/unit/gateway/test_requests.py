@@ -66,3 +66,21 @@ def test_numbers_that_come_as_doubles_are_read_as_numbers() -> None:
 def test_a_state_that_a2a_does_not_have_is_refused(value: object) -> None:
     with pytest.raises(InvalidInput):
         requests.check_status_filter(value)
+
+
+def nested(depth: int, opening: str, closing: str) -> bytes:
+    return (opening * depth + "1" + closing * depth).encode()
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
+def test_a_body_is_nested_as_deep_as_the_limit_and_no_deeper(opening: str, closing: str) -> None:
+    deepest = requests.MAX_NESTING // len(closing)
+    assert requests.read_json(nested(deepest, opening, closing))
+    for depth in (deepest + 1, 400, 100_000):
+        with pytest.raises(InvalidInput) as refused:
+            requests.read_json(nested(depth, opening, closing))
+        assert refused.value.reason == "is nested too deeply"
+
+
+def test_a_body_with_many_brackets_side_by_side_is_read() -> None:
+    assert len(requests.read_json(b"[" + b"[],{}," * 1_000 + b"[]]")) == 2_001

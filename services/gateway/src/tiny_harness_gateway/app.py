@@ -32,7 +32,7 @@ from tiny_harness_gateway.health import Health
 from tiny_harness_gateway.identity import Credentials, open_credentials
 from tiny_harness_gateway.limits import BodyLimit, ContentType, RateLimit, StreamLimit
 from tiny_harness_gateway.monitor import Monitor
-from tiny_harness_gateway.rate import open_rate
+from tiny_harness_gateway.rate import Rate, open_rate
 from tiny_harness_gateway.streams import Streams
 from tiny_harness_gateway.subscriptions import DEAF_INTERVAL_S, Subscriptions
 from tiny_harness_gateway.worker_tools import WorkerTools
@@ -78,17 +78,18 @@ def create_app(
     conversations = Conversations(settings, store, engine, subscriptions)
 
     credentials = open_credentials(settings, store, token)
+    rate = open_rate(settings)
     workers = WorkersRoute(WorkerTools(conversations))
     health = Health(store, temporal, bus, hears_engine=hears_engine)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
-        async with credentials.running(), subscriptions.running(), workers.running():
+        async with credentials.running(), rate.running(), subscriptions.running(), workers.running():
             yield
 
     app = Starlette(
         routes=_routes(settings, conversations, store, health, workers),
-        middleware=_middleware(settings, credentials),
+        middleware=_middleware(settings, credentials, rate),
         exception_handlers={HTTPException: _http_error, Exception: _http_error},
         lifespan=lifespan,
     )
@@ -96,7 +97,7 @@ def create_app(
     return app
 
 
-def _middleware(settings: Settings, credentials: Credentials) -> list[Middleware]:
+def _middleware(settings: Settings, credentials: Credentials, rate: Rate) -> list[Middleware]:
     """What every request passes, in order; the Host and Origin check is first."""
     server = settings.server
     chain = [Middleware(OriginGuard, base_url=server.url, cors_origins=server.cors_origins)]
@@ -107,7 +108,7 @@ def _middleware(settings: Settings, credentials: Credentials) -> list[Middleware
         *chain,
         Middleware(BodyLimit, max_bytes=server.max_request_bytes),
         Middleware(Authenticator, settings=settings, credentials=credentials),
-        Middleware(RateLimit, rate=open_rate(settings)),
+        Middleware(RateLimit, rate=rate),
         Middleware(ContentType),
         Middleware(Answers),
     ]

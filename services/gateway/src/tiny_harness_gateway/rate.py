@@ -3,9 +3,9 @@
 import logging
 import math
 import time
-from collections.abc import Callable
-from typing import Final
-from urllib.parse import urlsplit
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage, Storage
@@ -13,7 +13,10 @@ from limits.aio.strategies import MovingWindowRateLimiter
 from limits.errors import StorageError
 
 from tiny_harness.bus import redis_url
-from tiny_harness.settings import Settings
+from tiny_harness.settings import RedisSettings, Settings
+
+if TYPE_CHECKING:
+    from redis.asyncio import BlockingConnectionPool
 
 log = logging.getLogger(__name__)
 
@@ -29,18 +32,34 @@ class Rate:
     Args:
         per_minute: How many.
         shared: Counts for all gateways; without it this process counts.
+        close: Closes what that holds.
         clock: Seconds, of whatever start.
     """
 
     def __init__(
-        self, per_minute: int, shared: Storage | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        per_minute: int,
+        shared: Storage | None = None,
+        close: Callable[[], Awaitable[None]] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.per_minute = per_minute
         self._item = RateLimitItemPerMinute(per_minute)
         self._alone = MovingWindowRateLimiter(MemoryStorage())
         self._shared = MovingWindowRateLimiter(shared) if shared is not None else None
+        self._close = close
         self._clock = clock
         self._away_until: float | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Count while the block runs, and close connections at its end."""
+        try:
+            yield
+        finally:
+            if self._close is not None:
+                await self._close()
 
     async def take(self, participant_id: str) -> int:
         """Count a call.
@@ -81,25 +100,31 @@ def open_rate(settings: Settings) -> Rate:
     Raises:
         ConfigError: See `redis_url`.
     """
-    url = redis_url(settings)
-    return Rate(settings.server.rate_limit_per_minute, None if url is None else _redis(url, settings))
-
-
-def _redis(url: str, settings: Settings) -> Storage:
+    url, per_minute = redis_url(settings), settings.server.rate_limit_per_minute
+    if url is None:
+        return Rate(per_minute)
     from limits.aio.storage import RedisStorage  # late: local mode needs no Redis
+
+    pool = _pool(url, settings.redis)
+    prefix = f"{PREFIX}/{settings.temporal.task_queue}"
+    options: dict[str, Any] = {"connection_pool": pool, "implementation": "redispy", "key_prefix": prefix}
+    # The address is the pool's; this one only says what kind of storage it is.
+    return Rate(per_minute, RedisStorage("async+redis://", wrap_exceptions=True, **options), pool.aclose)
+
+
+def _pool(url: str, redis: RedisSettings) -> "BlockingConnectionPool":
+    """Make connections of the gateway's own. Whoever finds all of them taken waits for one."""
+    from redis.asyncio import BlockingConnectionPool
     from redis.asyncio.retry import Retry
     from redis.backoff import NoBackoff
 
-    redis = settings.redis
-    options: dict[str, object] = {
-        "socket_timeout": redis.timeout,
-        "socket_connect_timeout": redis.timeout,
-        "max_connections": redis.max_connections,
-        "retry": Retry(NoBackoff(), 0),  # its own retries would keep callers waiting
-    }
-    if redis.ca_file is not None:
-        options["ssl_ca_certs"] = str(redis.ca_file)
-    scheme = "redis+unix" if urlsplit(url).scheme == "unix" else urlsplit(url).scheme
-    address = f"async+{scheme}{url[len(urlsplit(url).scheme) :]}"
-    prefix = f"{PREFIX}/{settings.temporal.task_queue}"
-    return RedisStorage(address, wrap_exceptions=True, implementation="redispy", key_prefix=prefix, **options)  # pyright: ignore[reportArgumentType] - they are redis-py's
+    more: dict[str, Any] = {"ssl_ca_certs": str(redis.ca_file)} if redis.ca_file is not None else {}
+    return BlockingConnectionPool.from_url(
+        url,
+        timeout=redis.timeout,
+        socket_timeout=redis.timeout,
+        socket_connect_timeout=redis.timeout,
+        max_connections=redis.max_connections,
+        retry=Retry(NoBackoff(), 0),  # its own retries would keep callers waiting
+        **more,
+    )
