@@ -127,7 +127,7 @@ async def hooks_on(life: Life, name: str) -> dict[str, Json]:
     async with http_client(life) as http, asyncio.timeout(60):
         while True:
             [engine] = (await http.get("/_monitor")).json()["engines"]
-            hooks = {hook["name"]: hook for hook in engine["health"]}
+            hooks = {hook["name"]: hook for hook in engine["health"]["hooks"]}
             if hooks[name]["state"] == "down":
                 return hooks
             await asyncio.sleep(0.2)

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -620,3 +621,13 @@ async def test_what_a_hook_makes_of_a_plan_is_checked(stopped: Engine, bench: Be
         task = await begin(stopped, story)
     assert (await task.snapshot()).plan is None
     assert "a needs a" in story.heard()[-1]
+
+
+async def test_status_and_the_report_say_how_tool_servers_are(stopped: Engine, bench: Bench) -> None:
+    bench.health = lambda: [{"name": "shop/orders", "state": "down"}]
+    async with stopped.working():
+        task = await begin(stopped, Story("hello"))
+        answer = await task.command("c1", "/status")
+        [report] = await stopped.store.engines(timedelta(hours=1))
+    assert "shop/orders: down" in answer.text
+    assert json.loads(report.health)["tools"] == [{"name": "shop/orders", "state": "down"}]

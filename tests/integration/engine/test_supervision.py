@@ -191,3 +191,12 @@ async def test_a_task_for_a_worker_is_a_supervised_sub_task(stopped: Engine, wor
         await update(child, worker, "done", "Two metres deep.")
         await parent.until(lambda now: now.children[0].state.word == "COMPLETED" and not now.reading)
         assert "Two metres deep." in "\n".join(story.heard())
+
+
+async def test_status_says_how_the_task_stands_with_its_worker(patient: Engine, worker: str) -> None:
+    _, second = await given(patient, worker, "one", "two")
+    await until(second, position=1)
+    answer = await second.command("c1", "/status")
+    assert f"Worker: {worker}, place 1 in the queue" in answer.text
+    assert answer.data is not None
+    assert answer.data["supervision"]["queue_position"] == 1

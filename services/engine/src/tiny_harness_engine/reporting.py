@@ -1,9 +1,13 @@
-"""Tells the store what this engine offers, and now and then how its hooks are: the card and `/_monitor` read it."""
+"""Tells the store what this engine offers, and now and then how its hooks and tool servers are.
+
+The card and `/_monitor` read it.
+"""
 
 import asyncio
 import json
 import logging
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from tiny_harness.errors import Unavailable
 from tiny_harness.hooks.health import HookHealth
@@ -21,9 +25,17 @@ log = logging.getLogger(__name__)
 class Reporting:
     """One engine's reports."""
 
-    def __init__(self, settings: Settings, store: Store, registry: Registry, health: HookHealth) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        registry: Registry,
+        health: HookHealth,
+        tool_health: Callable[[], list[dict[str, Any]]],
+    ) -> None:
         self._store = store
         self._health = health
+        self._tool_health = tool_health
         self._engine_id = new_id()
         choice = settings.choice
         self._digest, self._body = catalogue(
@@ -45,4 +57,7 @@ class Reporting:
                 log.info("hook health could not be reported: %s", error.reason)
 
     async def _report(self) -> None:
-        await self._store.report_engine(self._engine_id, self._digest, json.dumps(self._health.snapshot()))
+        await self._store.report_engine(self._engine_id, self._digest, json.dumps(self._all()))
+
+    def _all(self) -> dict[str, Any]:
+        return {"hooks": self._health.snapshot(), "tools": self._tool_health()}

@@ -10,6 +10,7 @@ from tiny_harness.ext.task import TaskText
 from tiny_harness.hooks.contexts import SenderRef, SubTaskRef, TaskRef
 from tiny_harness.ids import new_id
 from tiny_harness.store import Reading, TaskRecord
+from tiny_harness.task_data import supervision_data
 from tiny_harness_engine.core.plan import progress
 
 
@@ -64,6 +65,7 @@ class Subject:
             plan_done=done,
             plan_total=total,
             usage=task.usage.shown(),
+            supervision=supervision_data(task),
         )
 
     def sender_ref(self) -> SenderRef | None:

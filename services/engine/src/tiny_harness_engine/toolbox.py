@@ -100,6 +100,10 @@ class Toolbox:
         """Wait for the first listing of the servers: before it, `specs` are not whole."""
         await self._hub.settle()
 
+    def health(self) -> list[dict[str, Any]]:
+        """Say how the tool servers are."""
+        return self._hub.health()
+
     def specs(self, *, is_worker: bool = False) -> tuple[ToolSpec, ...]:
         """List what a model may ask for, intrinsics first: those never change.
 

@@ -108,7 +108,7 @@ async def open_worker(
         committer = Committer(store, bus, runs, agents.stand_ins, supervisors, observers.notify)
         supervising = SupervisingActivities(store, runs, supervisors)
         children = StopChildrenActivity(store, runs, agents.stand_ins)
-        reporting = Reporting(settings, store, registry, health)
+        reporting = Reporting(settings, store, registry, health, tools.health)
         await reporting.publish()
         worker = Worker(
             temporal,
@@ -154,7 +154,7 @@ def _activities(
     compacting = Compacting(settings, store, hooks, model)
     asking = Asking(settings, hooks, model, tools, registry.sections, compacting)
     completion = Completion(store, hooks)
-    chain = CommandChain(committer, registry, hooks, settings, health.snapshot)
+    chain = CommandChain(committer, registry, hooks, settings, health.snapshot, tools.health)
     commits = CommitActivities(committer)
     return [
         TakeActivity(Settling(committer), hooks, chain, completion).take,

@@ -19,6 +19,7 @@ from tiny_harness.effects import (
     SetModel,
 )
 from tiny_harness.errors import HookAbort
+from tiny_harness.ext.supervision import SupervisionData, marks
 from tiny_harness.ext.task import PARTICIPANT_ID_PATTERN, Role
 from tiny_harness.hooks.contexts import CommandContext
 from tiny_harness.hooks.executor import Executor
@@ -164,10 +165,20 @@ async def status(context: CommandContext) -> CommandResult:
         *(f"  {child.task_id}: {_state(child.state, child.sub_state)}" for child in task.sub_tasks),
         f"Usage: {_usage(task.usage)}",
     ]
+    if task.supervision is not None:
+        known = SupervisionData.model_validate(task.supervision)
+        data["supervision"] = task.supervision
+        lines += [f"Worker: {', '.join((known.worker, *marks(known)))}"]
     if harness.hook_health is not None:
         data["hooks"] = list(harness.hook_health)
         lines += ["Hooks:" if harness.hook_health else "Hooks: none"]
         lines += [f"  {hook.get('name')} at {hook.get('point')}: {hook.get('state')}" for hook in harness.hook_health]
+    if harness.tool_health:
+        data["tools"] = list(harness.tool_health)
+        lines += [
+            "Tool servers:",
+            *(f"  {server.get('name')}: {server.get('state')}" for server in harness.tool_health),
+        ]
     return CommandResult(reply=_text(lines), data=data)
 
 

@@ -49,6 +49,8 @@ class TaskRef(_Document):
     plan_total: int = 0
     usage: dict[str, Any] = Field(default_factory=dict)
     """Model calls and tokens so far."""
+    supervision: dict[str, Any] | None = None
+    """Of a supervised task: how it stands with its worker (the `supervision` extension)."""
 
 
 class SenderRef(_Document):
@@ -93,6 +95,8 @@ class HarnessFacts(_Document):
     commands: tuple[CommandOffer, ...] = ()
     hook_health: tuple[dict[str, Any], ...] | None = None
     """State of each hook; only for admins, and for the reporter of a task on a harness of their own."""
+    tool_health: tuple[dict[str, Any], ...] | None = None
+    """State of each tool server; for the same people."""
 
 
 class CommandContext(HookContext):

@@ -24,8 +24,8 @@ from tiny_harness_engine.core.effects import EFFORTS, Limits, apply_effects, che
 from tiny_harness_engine.registry import Registry
 from tiny_harness_engine.subject import Subject
 
-HookHealth = Callable[[], list[dict[str, Any]]]
-"""How each hook is."""
+Health = Callable[[], list[dict[str, Any]]]
+"""How each hook is, or each tool server."""
 
 _SUB_TASKS: Final = uuid.uuid5(uuid.NAMESPACE_URL, f"{EXTENSION_BASE}/sub-tasks")
 
@@ -36,12 +36,19 @@ class CommandChain:
     """Runs commands, bound to a registry and to hooks."""
 
     def __init__(
-        self, committer: Committer, registry: Registry, hooks: Hooks, settings: Settings, health: HookHealth
+        self,
+        committer: Committer,
+        registry: Registry,
+        hooks: Hooks,
+        settings: Settings,
+        hook_health: Health,
+        tool_health: Health,
     ) -> None:
         self._committer = committer
         self._registry = registry
         self._hooks = hooks
-        self._health = health
+        self._hook_health = hook_health
+        self._tool_health = tool_health
         choice = settings.choice
         self._max_tree = settings.tasks.max_tree
         self._limits = Limits(choice.selectable, settings.tasks.max_depth, settings.tasks.max_children)
@@ -93,7 +100,10 @@ class CommandChain:
         """What the sender may know: how the hooks are is for those who may change something about it."""
         role = strongest_role(subject.snapshot.participants, subject.sender.id if subject.sender else "")
         shows_health = role == "admin" or (role == "reporter" and subject.snapshot.parent is None)
-        return self._facts.model_copy(update={"hook_health": tuple(self._health()) if shows_health else None})
+        if not shows_health:
+            return self._facts
+        health = {"hook_health": tuple(self._hook_health()), "tool_health": tuple(self._tool_health())}
+        return self._facts.model_copy(update=health)
 
     async def _finish(self, subject: Subject, name: str, outcome: Outcome[CommandContext]) -> CommandDone:
         context, result = outcome.context, outcome.context.result
