@@ -631,3 +631,22 @@ async def test_status_and_the_report_say_how_tool_servers_are(stopped: Engine, b
         [report] = await stopped.store.engines(timedelta(hours=1))
     assert "shop/orders: down" in answer.text
     assert json.loads(report.health)["tools"] == [{"name": "shop/orders", "state": "down"}]
+
+
+async def test_a_question_is_told_with_every_event_until_it_is_answered(stopped: Engine, bench: Bench) -> None:
+    async def ask(context: ToolContext) -> dict[str, Any] | None:
+        return {"ask": "Really?"}
+
+    story = Story([("t/s.refund", {})], "done")
+    stopped.model = story  # pyright: ignore[reportAttributeAccessIssue]
+    async with stopped.working(plugins=[policy(ask)]):
+        task = await begin(stopped, story)
+        await task.command("c1", "/status")
+        parked = await task.snapshot()
+        later = (await task.log())[-1]["statusUpdate"]["metadata"][status.KEY]
+    assert parked.question is not None
+    assert later == {
+        "sub_state": AWAITING_APPROVAL,
+        "request_id": parked.question.request_id,
+        "choices": ["approve", "refuse"],
+    }

@@ -9,6 +9,7 @@ from tiny_harness.ext import commands, status, stream, supervision, task
 from tiny_harness.ext.task import TaskText
 from tiny_harness.task_data import result_artifact, supervision_data, task_data
 from tiny_harness_engine.core.drafts import Draft
+from tiny_harness_engine.core.questions import KINDS
 
 Json = dict[str, Any]
 
@@ -28,7 +29,7 @@ def render(draft: Draft, snapshot: TaskSnapshot, text: TaskText, message: Json |
     body: Json = {"state": draft.state.value, "timestamp": timestamp(at)}
     if message:
         body["message"] = message
-    metadata = _metadata(draft, seq)
+    metadata = _metadata(draft, snapshot, seq)
     if draft.tells_task:
         metadata[task.KEY] = task_data(snapshot, text)
     supervised = supervision_data(snapshot)
@@ -80,7 +81,7 @@ def timestamp(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
 
 
-def _metadata(draft: Draft, seq: int) -> Json:
+def _metadata(draft: Draft, snapshot: TaskSnapshot, seq: int) -> Json:
     data: Json = {"seq": seq}
     if draft.turn is not None:
         data["turn"] = draft.turn
@@ -99,16 +100,20 @@ def _metadata(draft: Draft, seq: int) -> Json:
     if draft.command is not None:
         metadata[commands.KEY] = _command(draft)
     if draft.sub_state is not None:
-        metadata[status.KEY] = _status(draft)
+        metadata[status.KEY] = _status(draft, snapshot)
     return metadata
 
 
-def _status(draft: Draft) -> Json:
+def _status(draft: Draft, snapshot: TaskSnapshot) -> Json:
+    """Say why the task waits. A question stays open, and is told with every event until it is answered."""
     asked: Json = {"sub_state": draft.sub_state}
-    if draft.question is not None:
-        asked["request_id"] = draft.question
-    if draft.choices:
-        asked["choices"] = list(draft.choices)
+    open_one = snapshot.question
+    request_id = draft.question or (open_one.request_id if open_one else None)
+    choices = draft.choices or (KINDS[open_one.kind][1] if open_one else ())
+    if request_id is not None:
+        asked["request_id"] = request_id
+    if choices:
+        asked["choices"] = list(choices)
     return asked
 
 
