@@ -10,12 +10,13 @@ from tiny_harness._version import __version__
 
 if TYPE_CHECKING:
     from tiny_harness.address import Address
-    from tiny_harness.client import CommandAnswer, HarnessClient, TaskView, TurnResult, connect
+    from tiny_harness.client import CommandAnswer, HarnessClient, Question, TaskView, TurnResult, connect
     from tiny_harness.commands import CommandRegistry, CommandSpec
     from tiny_harness.commands.builtin import BUILTIN_COMMANDS, builtin_executors
     from tiny_harness.config_file import default_config, require_model_key
     from tiny_harness.effects import AddParticipant, CommandResult, CreateSubTask, SetEffort, SetModel
     from tiny_harness.errors import (
+        AlreadyAnswered,
         AlreadyRunning,
         CommandFailed,
         ConfigError,
@@ -53,16 +54,26 @@ if TYPE_CHECKING:
     from tiny_harness.paths import ConfigPath, default_home, prepare_home, resolve_config
     from tiny_harness.plugins import Plugin, PluginReport, RemoteDeclaration, load_plugins
     from tiny_harness.settings import Settings
-    from tiny_harness.states import AWAITING_ANSWER, AWAITING_NEXT_MESSAGE, TaskState, describe
+    from tiny_harness.states import (
+        AWAITING_ANSWER,
+        AWAITING_APPROVAL,
+        AWAITING_BUDGET,
+        AWAITING_NEXT_MESSAGE,
+        TaskState,
+        describe,
+    )
     from tiny_harness.store import open_store
 
 __all__ = [
     "AWAITING_ANSWER",
+    "AWAITING_APPROVAL",
+    "AWAITING_BUDGET",
     "AWAITING_NEXT_MESSAGE",
     "BUILTIN_COMMANDS",
     "OPERATIONS",
     "AddParticipant",
     "Address",
+    "AlreadyAnswered",
     "AlreadyRunning",
     "CommandAnswer",
     "CommandContext",
@@ -89,6 +100,7 @@ __all__ = [
     "ObservedContext",
     "Plugin",
     "PluginReport",
+    "Question",
     "RefusedByPolicy",
     "RegistryError",
     "RemoteDeclaration",
@@ -131,12 +143,13 @@ __all__ = [
 
 _MODULES = {
     "address": ("Address",),
-    "client": ("CommandAnswer", "HarnessClient", "TaskView", "TurnResult", "connect"),
+    "client": ("CommandAnswer", "HarnessClient", "Question", "TaskView", "TurnResult", "connect"),
     "commands": ("CommandRegistry", "CommandSpec"),
     "commands.builtin": ("BUILTIN_COMMANDS", "builtin_executors"),
     "config_file": ("default_config", "require_model_key"),
     "effects": ("AddParticipant", "CommandResult", "CreateSubTask", "SetEffort", "SetModel"),
     "errors": (
+        "AlreadyAnswered",
         "AlreadyRunning",
         "CommandFailed",
         "ConfigError",
@@ -174,7 +187,14 @@ _MODULES = {
     "paths": ("ConfigPath", "default_home", "prepare_home", "resolve_config"),
     "plugins": ("Plugin", "PluginReport", "RemoteDeclaration", "load_plugins"),
     "settings": ("Settings",),
-    "states": ("AWAITING_ANSWER", "AWAITING_NEXT_MESSAGE", "TaskState", "describe"),
+    "states": (
+        "AWAITING_ANSWER",
+        "AWAITING_APPROVAL",
+        "AWAITING_BUDGET",
+        "AWAITING_NEXT_MESSAGE",
+        "TaskState",
+        "describe",
+    ),
     "store": ("open_store",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
