@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal, cast
 
 from tiny_harness.client import (
+    Changed,
     CommandAnswer,
     CommandOffer,
     HarnessClient,
@@ -22,7 +23,7 @@ from tiny_harness.client import (
     fold,
 )
 from tiny_harness.client.result import OnEvent
-from tiny_harness.errors import AlreadyAnswered, HarnessError, TaskEnded, TaskNotFound
+from tiny_harness.errors import AlreadyAnswered, ConnectionLost, HarnessError, TaskEnded, TaskNotFound
 from tiny_harness.ext.stream import ToolUse
 from tiny_harness.ext.task import TaskData
 from tiny_harness.states import AWAITING_ANSWER, AWAITING_APPROVAL, AWAITING_NEXT_MESSAGE, TaskState
@@ -37,6 +38,10 @@ class FakeClient:
         self.views: dict[str, TaskView] = {}
         self.streams: dict[str, list[asyncio.Queue[TaskEvent]]] = {}
         self.seqs: dict[str, int] = {}
+        self.past: dict[str, list[TaskEvent]] = {}
+        """Events from before those that tests let happen, for who follows from a cursor."""
+        self.is_gone = False
+        """Whether nothing is answered that is not about a task."""
         self.fails: list[HarnessError] = []
         """Errors of the coming sends."""
         self.sent: list[tuple[str, str | None]] = []
@@ -186,9 +191,14 @@ class FakeClient:
         while True:
             yield await queue.get()
 
-    async def follow(self, task_id: str, cursor: int | None = None) -> AsyncGenerator[TaskEvent]:
+    async def follow(
+        self, task_id: str, cursor: int | None = None, *, heal_s: float | None = None
+    ) -> AsyncGenerator[TaskEvent]:
         if task_id not in self.views:
             raise TaskNotFound(task_id)
+        for event in self.past.get(task_id, []) if heal_s is not None else []:
+            if isinstance(event, TaskShown | Changed) and (event.seq or 0) > (cursor or 0):
+                yield event
         queue = self._open(task_id)
         await self.may_show.wait()
         if cursor is None:
@@ -203,9 +213,15 @@ class FakeClient:
 
     async def task(self, task_id: str, history_length: int | None = None) -> TaskView:
         view = self.views[task_id]
-        return replace(view, messages=view.messages[-history_length:]) if history_length else view
+        return (
+            view
+            if history_length is None
+            else replace(view, messages=view.messages[len(view.messages) - history_length :])
+        )
 
     async def tasks(self, limit: int = 50, after: str | None = None, state: TaskState | None = None) -> TaskList:
+        if self.is_gone:
+            raise ConnectionLost("nobody is there")
         found = tuple(replace(view, messages=()) for view in reversed(self.views.values()))
         return TaskList(found[:limit], "more" if len(found) > limit else None, len(found))
 

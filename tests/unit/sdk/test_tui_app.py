@@ -1,5 +1,6 @@
 """The full-screen surface, driven by keys, with a client that the test plays."""
 
+import pytest
 from textual.events import Paste
 from textual.widgets import OptionList, Static
 
@@ -39,7 +40,7 @@ async def test_a_message_starts_a_task_and_its_reply_is_streamed() -> None:
         await until(pilot, lambda: texts(app) == ["hello", "# Hi there"])
         client.reply("t1", "# Hi there!", message_id, "a")
         await until(pilot, lambda: texts(app) == ["hello", "# Hi there!"])
-        assert "Input required · Your turn" in state(app)
+        await until(pilot, lambda: "Input required · Your turn" in state(app))
         assert "interrupt" in dimmed(app)
         assert "complete" in enabled(app)
 
@@ -252,9 +253,26 @@ async def test_enter_sends_ctrl_j_breaks_the_line_and_a_paste_is_text() -> None:
         assert len(client.sent) == 1
 
 
-async def test_a_large_paste_is_taken_in_whole() -> None:
-    async with open_app() as (_, app, pilot):
+@pytest.mark.parametrize("text", ["x" * 79 + "\r\n", "word "], ids=["many lines", "one line"])
+async def test_a_megabyte_is_pasted_as_a_token_and_sent_whole(text: str) -> None:
+    async with open_app() as (client, app, pilot):
         composer = app.query_one(Composer)
-        text = ("x" * 79 + "\n") * 12_500
-        app.post_message(Paste(text))
-        await until(pilot, lambda: len(composer.text) == len(text))
+        pasted = text * (1_000_000 // len(text))
+        sent = pasted.replace("\r\n", "\n")
+        await pilot.press("a")
+        app.post_message(Paste(pasted))
+        await until(pilot, lambda: composer.text.startswith(f"a[paste 1: {len(sent):,} characters, "))
+        assert len(composer.text) < 60
+        await pilot.press("b", "enter")
+        await until(pilot, lambda: bool(client.views))
+        assert client.views["t1"].messages[0].text == f"a{sent}b"
+
+
+async def test_a_megabyte_that_could_not_be_sent_is_a_token_again() -> None:
+    async with open_app() as (client, app, pilot):
+        client.fails = [ConnectionLost("gone")]
+        app.post_message(Paste("y" * 1_000_000))
+        await until(pilot, lambda: bool(app.query_one(Composer).text))
+        await pilot.press("enter")
+        await until(pilot, lambda: "gone" in notice(app))
+        assert app.query_one(Composer).text.startswith("[paste 2: 1,000,000 characters, 1 line]")

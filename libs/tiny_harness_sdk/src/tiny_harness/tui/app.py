@@ -1,98 +1,88 @@
 """The full-screen surface: one conversation at a time, whatever other surfaces do to it shown at once."""
 
-import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+import os
+from collections.abc import Callable, Iterable
 from typing import ClassVar, Final
 
 from textual import on, work
-from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
-from textual.reactive import reactive
-from textual.widgets import Footer, OptionList, Static, TextArea
+from textual.app import App, ComposeResult, SystemCommand
+from textual.binding import BindingType
+from textual.command import Provider
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen, Screen
+from textual.widgets import OptionList, Static, TextArea
 
 from tiny_harness.client import (
     Address,
-    Changed,
-    Connected,
     HarnessClient,
-    MessageView,
-    Question,
-    Reconnecting,
-    TaskEvent,
-    TaskShown,
     connect,
 )
-from tiny_harness.errors import HarnessError, TaskNotCancelable
+from tiny_harness.tui.carrier import Carrier
 from tiny_harness.tui.completions import Completions
 from tiny_harness.tui.composer import Composer
 from tiny_harness.tui.conversation import Conversation
 from tiny_harness.tui.family import Family, SubTaskPicker
+from tiny_harness.tui.keyline import KeyLine
+from tiny_harness.tui.keys import KEYS, Actions
 from tiny_harness.tui.lines import Notice, StatusLine
-from tiny_harness.tui.outbox import Outbox, Outgoing
 from tiny_harness.tui.picker import TaskPicker
 from tiny_harness.tui.question import QuestionPanel
 from tiny_harness.tui.room import Room
+from tiny_harness.tui.side import Side
 from tiny_harness.tui.telling import chosen
-from tiny_harness.tui.terminal import ending_by_signal, is_terminal_lost
-from tiny_harness.tui.words import SENDING
+from tiny_harness.tui.terminal import ending_by_signal, is_terminal_lost, theme_for
 
 TERMINAL_CHECK_S: Final = 1.0
+WIDE: Final = 110
+"""Columns from which on the details stand beside the conversation."""
 WELCOME: Final = (
     "Type a message and press Enter. The agent answers here; the task stays open until you end it. "
-    "A / at the start lists the commands."
+    "A / at the start lists the commands.\n\n"
+    "Ctrl+J breaks a line, Up brings an earlier message back, PageUp and PageDown move the conversation."
 )
-SOMETIMES: Final = frozenset({"complete", "cancel", "interrupt", "new", "sub_task", "parent"})
+SOMETIMES: Final = frozenset({"complete", "cancel", "interrupt", "new", "sub_task", "parent", "copy"})
 """Actions that a room may not allow (`Room.possible`)."""
 ASK_CANCEL: Final = "Cancel this task? F3 again cancels it, Escape keeps it."
 
 
-class HarnessApp(App[None]):
-    """Composes the screen and carries words between the person and the client."""
+class HarnessApp(Carrier):
+    """Lays out the screen, and says what each key and each choice does."""
 
     TITLE = "tiny-harness"
-    ENABLE_COMMAND_PALETTE = False
     CSS_PATH = "app.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f2", "complete", "Complete"),
-        Binding("f3", "cancel", "Cancel"),
-        Binding("escape", "interrupt", "Interrupt"),
-        # The composer would select a line.
-        Binding("f6", "answer", "Answer", priority=True),
-        Binding("f4,ctrl+n", "new", "New"),
-        Binding("f5,ctrl+t", "tasks", "Tasks"),
-        Binding("f8,ctrl+g", "sub_task", "Child"),
-        Binding("f9,ctrl+p", "parent", "Parent"),
-        Binding("ctrl+q", "quit", "Quit", priority=True),
-    ]
-
-    possible: reactive[frozenset[str]] = reactive(frozenset[str](), bindings=True)
-    """The actions that the open room allows; the keys in the footer follow them."""
-    asks_cancel: reactive[bool] = reactive(False, bindings=True)
-    """Whether the next F3 cancels."""
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {Actions} | App.COMMANDS
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - as Textual types it
+    BINDINGS: ClassVar[list[BindingType]] = list(KEYS)
 
     def __init__(self, client: HarnessClient, task_id: str | None = None) -> None:
         """`task_id` names the task to open first; default: a new conversation."""
-        super().__init__()
-        self._client = client
+        super().__init__(client)
         self._first_task = task_id
-        self._room = Room()
-        self._outbox = Outbox(client)
-        self._drawing = asyncio.Lock()
-        """Two streams may bring news at once; each is drawn to its end."""
+        self.theme = theme_for(os.environ)
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
         completions = Completions()
         yield StatusLine()
-        yield Family()
-        yield Static(WELCOME, id="welcome", markup=False)
-        yield Conversation()
+        with Horizontal(id="main"):
+            with Vertical(id="page"):
+                yield Family()
+                yield Static(WELCOME, id="welcome", markup=False)
+                yield Conversation()
+            yield Side()
         yield Notice()
         yield QuestionPanel()
         yield completions
         yield Composer(completions)
-        yield Footer(compact=True)
+        yield KeyLine()
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Offer what the palette has beside the keys' actions."""
+        yield SystemCommand(
+            "Theme", "Choose other colours; the ansi ones are the terminal's own", self.action_change_theme
+        )
+        yield SystemCommand("Quit", "Leave; the tasks go on", self.action_quit)
 
     def on_mount(self) -> None:
         """Start to deliver."""
@@ -101,6 +91,7 @@ class HarnessApp(App[None]):
         self.query_one(Composer).focus()
         self._deliver_all()
         self._load_commands(refresh=False)
+        self._check_link()
         if self._first_task is not None:
             self._open(self._first_task)
         if not self.is_headless:
@@ -108,14 +99,20 @@ class HarnessApp(App[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Say which keys work now; the others are dimmed, or not there when there is nothing to answer."""
+        if action != "quit" and isinstance(self.screen, ModalScreen):
+            return False  # the keys are those of what stands before the conversation
+        return self.allows(action)
+
+    def allows(self, action: str) -> bool | None:
+        """Say whether the open room allows an action; `None`: not now, `False`: there is nothing to do it with."""
         if action == "answer":
             return action in self._room.possible
         if action not in SOMETIMES or action in self._room.possible:
             return True
         return True if action == "interrupt" and self.asks_cancel else None
 
-    @on(Composer.Sent)
-    def send(self, event: Composer.Sent) -> None:
+    @on(Composer.Submitted)
+    def send(self, event: Composer.Submitted) -> None:
         """Put a message on its way, shown at once."""
         self._tell("")
         room = self._room
@@ -151,6 +148,22 @@ class HarnessApp(App[None]):
         composer.complete(event.option_id or "")
         composer.focus()
 
+    @on(Composer.Paged)
+    def page(self, event: Composer.Paged) -> None:
+        """Move the conversation."""
+        conversation = self.query_one(Conversation)
+        conversation.scroll_page_up(animate=False) if event.by < 0 else conversation.scroll_page_down(animate=False)
+
+    @on(Side.Opened)
+    def open_sub_task(self, event: Side.Opened) -> None:
+        """Open a sub-task out of its list."""
+        self._open(event.task_id)
+
+    @on(Conversation.Wanting)
+    def want_older(self) -> None:
+        """Read what came before."""
+        self._read_older()
+
     @on(TextArea.Changed)
     def note_writing(self, event: TextArea.Changed) -> None:
         """Take writing on as a no to the question; a slash, as the wish to see the commands."""
@@ -184,6 +197,24 @@ class HarnessApp(App[None]):
         """Choose an answer to the open question."""
         self.query_one(QuestionPanel).take_keys()
 
+    def action_details(self) -> None:
+        """Show the details or the conversation alone; on a narrow screen one takes the other's place."""
+        self.screen.toggle_class("-flipped")
+        self.call_after_refresh(self._show_details)
+
+    def _show_details(self) -> None:
+        side = self.query_one(Side)
+        side.show(self._room)
+        if side.display and self.screen.has_class("-narrow"):
+            side.take_keys()
+        else:
+            self.query_one(Composer).focus()
+
+    def action_copy(self) -> None:
+        """Copy the last reply."""
+        self.copy_to_clipboard(self.query_one(Conversation).last_reply)
+        self._tell("The last reply is on the clipboard, if your terminal lets programs put something there.")
+
     def action_new(self) -> None:
         """Begin another conversation; this one stays as it is."""
         self._tell("")
@@ -211,138 +242,6 @@ class HarnessApp(App[None]):
         """Go back to the task that this one is a part of."""
         if self._room.parent is not None:
             self._open(self._room.parent)
-
-    def _open(self, task_id: str) -> None:
-        """Go to a task."""
-        self._tell("")
-        room = Room(has_words=True, opened=task_id)
-        self._enter(room)
-        self._watch(room, task_id)
-
-    @work(group="act")
-    async def _act(self, what: str) -> None:
-        room = self._room
-        if room.view is None:
-            return
-        calls = {"complete": self._client.complete, "cancel": self._client.cancel, "interrupt": self._client.interrupt}
-        try:
-            await calls[what](room.view.task_id)
-        except TaskNotCancelable:
-            pass  # somebody else ended it first: the stream shows how
-        except HarnessError as error:
-            self._tell(str(error))
-
-    @work(group="act")
-    async def _answer(self, room: Room, question: Question, choice: str) -> None:
-        if room.view is None or question.request_id is None:
-            return
-        try:
-            events = self._client.stream_answer(room.view.task_id, question.request_id, choice)
-            async with aclosing(events):
-                async for event in events:
-                    if isinstance(event, TaskShown | Changed):
-                        return  # it is in: the room's own stream shows the rest
-        except HarnessError as error:
-            self._tell(str(error))
-
-    @work(exclusive=True, group="commands")
-    async def _load_commands(self, *, refresh: bool) -> None:
-        try:
-            offers = await self._client.commands(refresh=refresh)
-        except HarnessError:
-            return  # those that are known stay on offer; what is sent tells whether the harness is there
-        completions = self.query_one(Completions)
-        completions.offer(offers)
-        completions.narrow(self.query_one(Composer).text)
-
-    @work(group="deliver")
-    async def _deliver_all(self) -> None:
-        await self._outbox.deliver_all(self)
-
-    def take_over(self, room: Room, events: AsyncGenerator[TaskEvent]) -> bool:
-        """Watch a task on the stream of its first message (`outbox.Sender`)."""
-        if room.view is None or room is not self._room:
-            return False
-        self._watch(room, room.view.task_id, events)
-        return True
-
-    async def take_back(self, outgoing: Outgoing, error: HarnessError) -> None:
-        """Return a message to the composer (`outbox.Sender`)."""
-        if outgoing.room is self._room:
-            async with self._drawing:
-                await self.query_one(Conversation).take_back(outgoing.message_id)
-        outgoing.room.has_words = outgoing.room.view is not None
-        self.query_one(Composer).put_back(outgoing.text)
-        self._show_room()
-        self._tell(str(error))
-
-    @work(exclusive=True, group="watch")
-    async def _watch(self, room: Room, task_id: str, begun: AsyncGenerator[TaskEvent] | None = None) -> None:
-        try:
-            if begun is not None:
-                await self._watch_turn(room, begun)
-            async with aclosing(self._client.follow(task_id, room.cursor)) as events:
-                async for event in events:
-                    await self.see(room, event)
-        except HarnessError as error:
-            self._tell(str(error))
-
-    async def _watch_turn(self, room: Room, begun: AsyncGenerator[TaskEvent]) -> None:
-        async with aclosing(begun) as events:
-            try:
-                async for event in events:
-                    await self.see(room, event)
-            except HarnessError:
-                return  # following the task tells whether it can be reached
-
-    async def see(self, room: Room, event: TaskEvent, *, is_watched: bool = False) -> None:
-        """Take an event in and show it, unless the room is not open or its own stream shows it."""
-        if isinstance(event, Reconnecting | Connected):
-            self.query_one(StatusLine).show_link(event.reason if isinstance(event, Reconnecting) else "")
-            return
-        if is_watched:
-            return
-        room.see(event)
-        if room is self._room:
-            async with self._drawing:
-                conversation = self.query_one(Conversation)
-                await conversation.see(event)
-                conversation.note_all(room.queued)
-            self._show_room()
-
-    def _enter(self, room: Room) -> None:
-        """Open a room; what was watched before is no longer."""
-        self._room = room
-        self.workers.cancel_group(self, "watch")
-        self._clear()
-        self._show_room()
-        self.query_one(Composer).focus()
-
-    @work(exclusive=True, group="clear")
-    async def _clear(self) -> None:
-        async with self._drawing:
-            await self.query_one(Conversation).clear()
-
-    @work(group="post")
-    async def _post(self, outgoing: Outgoing) -> None:
-        """Show a message, then put it on its way; the lock keeps them in the order in which they were written."""
-        async with self._drawing:
-            if outgoing.room is self._room:
-                message = MessageView(outgoing.message_id, "user", outgoing.text)
-                await self.query_one(Conversation).add(message, SENDING)
-            self._outbox.post(outgoing)
-
-    def _show_room(self) -> None:
-        self.possible = self._room.possible
-        self.query_one(StatusLine).show(self._room)
-        self.query_one(Family).show(self._room)
-        self.query_one(QuestionPanel).show(self._room.question)
-        self.query_one("#welcome").display = not self._room.has_words
-        self.query_one(Composer).placeholder = self._room.prompt
-
-    def _tell(self, words: str) -> None:
-        self.asks_cancel = False
-        self.query_one(Notice).tell(words)
 
     def _leave_a_lost_terminal(self) -> None:
         if is_terminal_lost():

@@ -1,14 +1,15 @@
 """The messages of a task: a person's in a soft box, the agent's as Markdown, streamed, the harness's own apart.
 
-Between them stand, in one line each time, the tools that the agent used.
+Between them stand, in one line each time, the tools that the agent used. Of a long conversation only the last messages
+are on the screen; those before them come as the reader scrolls up to them.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Final
 
-from textual.containers import VerticalScroll
+from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Markdown
-from textual.widgets.markdown import MarkdownStream
 
 from tiny_harness.client import (
     Changed,
@@ -22,56 +23,112 @@ from tiny_harness.client import (
     TaskView,
 )
 from tiny_harness.ext.stream import ToolUse
+from tiny_harness.tui.growing import Replies
 from tiny_harness.tui.printable import printable
+from tiny_harness.tui.scroll import EndScroll
 from tiny_harness.tui.words import QUEUED, SENDING, HarnessWords, Note, ToolLine, Words
 
-
-@dataclass
-class Draft:
-    """A reply that is still being written."""
-
-    widget: Markdown
-    stream: MarkdownStream
-    attempt: int
-    next_index: int = 0
+WINDOW: Final = 200
+"""Messages that are put on the screen without being asked for."""
+FIRST: Final = 40
+"""Those among them that are there at once; the others follow while the reader reads."""
+MOST: Final = 2 * WINDOW
+"""When there are more and the reader is at the end, the oldest ones leave the screen."""
 
 
-class Conversation(VerticalScroll):
+class Conversation(EndScroll):
     """Shows messages by their ids, so that telling it something twice changes nothing."""
 
-    can_focus = True
+    class Wanting(Message):
+        """The reader has come to the first message that is known here."""
 
     def __init__(self) -> None:
         super().__init__(id="conversation")
         self._shown: dict[str, Widget] = {}
-        self._drafts: dict[str, Draft] = {}
-        """By the ids that the messages will have. News of one's end may be slower than the start of the next one."""
+        self._messages: dict[str, MessageView] = {}
+        """What the widgets show, so that they can leave the screen and come back."""
+        self._above: list[MessageView] = []
+        """Known, but not on the screen yet; oldest first."""
+        self._replies = Replies(self._mount)
 
-    def on_mount(self) -> None:
-        """Stay at the end until the reader scrolls away."""
-        self.anchor()
+    @property
+    def is_short(self) -> bool:
+        """Whether there may be room for more of what came before."""
+        return len(self._shown) + len(self._above) < WINDOW
+
+    @property
+    def last_reply(self) -> str:
+        """The agent's last words; empty if it has said nothing."""
+        said = (message.text for message in reversed(self._messages.values()) if message.role == "agent")
+        return next(said, "")
 
     async def clear(self) -> None:
         """Show nothing."""
-        for message_id in tuple(self._drafts):
-            await self._drop_draft(message_id)
+        await self._replies.drop_all()
         self._shown.clear()
+        self._messages.clear()
+        self._above.clear()
         await self.remove_children()
 
     async def show(self, view: TaskView) -> None:
         """Show a task's messages; what is on the screen already stays where it is."""
-        known = [message.message_id for message in view.messages if message.message_id in self._shown]
-        if known != [message_id for message_id in self._shown if message_id in set(known)]:
+        if not self._goes_on(view):
             await self.clear()
+        known = {message.message_id for message in self._above} | self._shown.keys()
+        new = [message for message in view.messages if message.text and message.message_id not in known]
+        if not self._messages and len(new) > FIRST:
+            self._above, new = new[:-FIRST], new[-FIRST:]
+            self.call_later(self.fill)
+        finished = [message for message in new if not await self._finish(message)]
+        widgets = [self._remember(message, _widget(message)) for message in finished]
+        await self._mount(*widgets)
         for message in view.messages:
-            await self.add(message)
+            self._settle(message)
+
+    def _goes_on(self, view: TaskView) -> bool:
+        """Whether a task's messages are a continuation of what is shown, without a gap and in the same order."""
+        held = [message.message_id for message in self._above] + list(self._messages)
+        ids = [message.message_id for message in view.messages]
+        known = [message_id for message_id in ids if message_id in set(held)]
+        return known == [message_id for message_id in held if message_id in set(known)] and bool(
+            known or not held or not ids
+        )
+
+    async def fill(self, count: int = WINDOW) -> None:
+        """Put more of what came before on the screen, until there are `count` messages."""
+        while self._above and len(self._shown) < count:
+            taken, self._above = self._above[-FIRST:], self._above[:-FIRST]
+            first = next(iter(self.children), None)
+            old, self._shown = self._shown, {}
+            old_messages, self._messages = self._messages, {}
+            widgets = [self._remember(message, _widget(message)) for message in taken]
+            self._shown |= old
+            self._messages |= old_messages
+            with self.staying():
+                await self.mount_all(widgets, before=first)
+
+    async def prepend(self, messages: Sequence[MessageView]) -> bool:
+        """Take in messages from before all that are known; whether there was anything new among them."""
+        known = {message.message_id for message in self._above} | self._shown.keys()
+        new = [message for message in messages if message.text and message.message_id not in known]
+        self._above = new + self._above
+        await self.fill(max(WINDOW, len(self._shown) + FIRST) if new else WINDOW)
+        return bool(new)
+
+    async def reached_top(self) -> None:
+        """Show more of what came before, or ask for it."""
+        if self._above:
+            await self.fill(len(self._shown) + FIRST)
+        elif self._shown:
+            self.post_message(self.Wanting())
 
     async def see(self, event: TaskEvent) -> None:
         """Show what happened."""
         if isinstance(event, TaskShown):
             await self.show(event.view)
         elif isinstance(event, DeltaText):
-            await self.piece(event)
+            if event.message_id not in self._shown:
+                await self._replies.piece(event)
         elif isinstance(event, Received):
             await self.add(event.message, QUEUED if event.received_as == "queued" else "")
         elif isinstance(event, Replied):
@@ -79,7 +136,8 @@ class Conversation(VerticalScroll):
         elif isinstance(event, Stepped):
             await self._step(event)
         if isinstance(event, Changed) and event.ends_turn and not event.asks:
-            await self.cut()
+            await self._replies.cut()
+        await self._trim()
 
     async def add(self, message: MessageView, note: str = "", *, is_refusal: bool = False) -> None:
         """Show a message, or change the note of one that is shown.
@@ -89,17 +147,25 @@ class Conversation(VerticalScroll):
             note: What to say below a person's.
             is_refusal: Whether it is a policy that speaks, not the agent.
         """
+        if message.message_id in self._shown:
+            if note != SENDING:  # news of it may be faster than its echo
+                self._settle(message, note)
+        elif message.text and not await self._finish(message):
+            widget = _widget(message, note, is_refusal=is_refusal)
+            self._remember(message, widget)
+            await self._mount(widget)
+
+    def _settle(self, message: MessageView, note: str = "") -> None:
+        """Set the note of a person's message that is shown."""
         shown = self._shown.get(message.message_id)
         if isinstance(shown, Words):
-            if note != SENDING:  # news of it may be faster than its echo
-                shown.note(note)
-        elif shown is None and message.text and not await self._finish_draft(message):
-            self._shown[message.message_id] = widget = _widget(message, note, is_refusal=is_refusal)
-            await self._mount(widget)
+            shown.note(note)
+            self._messages[message.message_id] = message
 
     async def take_back(self, message_id: str) -> None:
         """Take a message away that could not be sent."""
         widget = self._shown.pop(message_id, None)
+        self._messages.pop(message_id, None)
         if widget is not None:
             await widget.remove()
 
@@ -122,59 +188,40 @@ class Conversation(VerticalScroll):
             await self._mount(last)
         last.add(uses)
 
-    async def piece(self, delta: DeltaText) -> None:
-        """Show a piece of a growing reply; a later attempt replaces what an earlier one wrote."""
-        if delta.message_id in self._shown:
-            return
-        draft = self._drafts.get(delta.message_id)
-        if draft is None or delta.attempt > draft.attempt:
-            await self._drop_draft(delta.message_id)
-            draft = await self._start_draft(delta)
-        if delta.attempt < draft.attempt or delta.index < draft.next_index:
-            return
-        draft.next_index = delta.index + 1
-        await draft.stream.write(printable(delta.text))
+    async def _finish(self, message: MessageView) -> bool:
+        widget = await self._replies.finish(message)
+        if widget is not None:
+            self._remember(message, widget)
+        return widget is not None
 
-    async def cut(self) -> None:
-        """Dim what its turn's end left unfinished: it is in nobody's history."""
-        drafts, self._drafts = self._drafts, {}
-        for draft in drafts.values():
-            await draft.stream.stop()
-            draft.widget.add_class("cut")
+    def _remember(self, message: MessageView, widget: Widget) -> Widget:
+        self._shown[message.message_id] = widget
+        if not _is_sending(widget):
+            self._messages[message.message_id] = message
+        return widget
 
-    async def _start_draft(self, delta: DeltaText) -> Draft:
-        widget = Markdown(classes="agent", open_links=False)
-        await self._mount(widget)
-        draft = self._drafts[delta.message_id] = Draft(widget, Markdown.get_stream(widget), delta.attempt)
-        return draft
-
-    async def _finish_draft(self, message: MessageView) -> bool:
-        draft = self._drafts.pop(message.message_id, None)
-        if draft is None:
-            return False
-        await draft.stream.stop()
-        if draft.widget.source != (text := printable(message.text)):
-            await draft.widget.update(text)
-        self._shown[message.message_id] = draft.widget
-        return True
-
-    async def _drop_draft(self, message_id: str) -> None:
-        draft = self._drafts.pop(message_id, None)
-        if draft is not None:
-            await draft.stream.stop()
-            await draft.widget.remove()
-
-    async def _mount(self, widget: Widget) -> None:
-        """Put a widget below what is known to have happened, above what is still being sent."""
+    async def _mount(self, *widgets: Widget) -> None:
+        """Put widgets below what is known to have happened, above what is still being sent."""
         sending = next((widget for widget in self.children if _is_sending(widget)), None)
-        await self.mount(widget, before=sending)
+        await self.mount_all(widgets, before=sending)
+
+    async def _trim(self) -> None:
+        """Let the oldest ones leave the screen of a long conversation, unless the reader is among them."""
+        if len(self.children) <= MOST or not self.is_at_end:
+            return
+        leaving = set(list(self.children)[: len(self.children) - WINDOW])
+        gone = [message_id for message_id in self._messages if self._shown[message_id] in leaving]
+        for message_id in gone:
+            del self._shown[message_id]
+            self._above.append(self._messages.pop(message_id))
+        await self.remove_children(leaving)
 
 
 def _is_sending(widget: Widget) -> bool:
     return isinstance(widget, Words) and widget.note_text == SENDING
 
 
-def _widget(message: MessageView, note: str, *, is_refusal: bool) -> Widget:
+def _widget(message: MessageView, note: str = "", *, is_refusal: bool = False) -> Widget:
     if message.role == "user":
         return Words(message.text, note)
     if message.role == "note":

@@ -8,13 +8,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from tiny_harness.client import HarnessClient
 from tiny_harness.errors import HarnessError
 from tiny_harness.ext.task import SubTask
-from tiny_harness.states import TaskState, describe
+from tiny_harness.tui.facts import state_words
+from tiny_harness.tui.keyline import KeyLine
 from tiny_harness.tui.printable import one_line
 from tiny_harness.tui.room import Room, title
 from tiny_harness.tui.telling import plan_lines
@@ -48,18 +49,13 @@ def family_lines(room: Room) -> list[str]:
     lines = [f"Part of {one_line(parent)}" for parent in room.view.parent_tasks]
     lines += plan_lines(room.view.plan) if room.view.plan else []
     children = room.view.sub_tasks
-    lines += [f"Sub-task {one_line(child.task_id)} · {state_of(child)}" for child in children[:MAX_LINES]]
+    lines += [
+        f"Sub-task {one_line(child.task_id)} · {state_words(child.state, child.sub_state)}"
+        for child in children[:MAX_LINES]
+    ]
     if len(children) > MAX_LINES:
         lines.append(f"… and {len(children) - MAX_LINES} more sub-tasks")
     return lines
-
-
-def state_of(child: SubTask) -> str:
-    """Put a sub-task's state into words; one that this version does not know is shown as it is named."""
-    try:
-        return describe(TaskState(child.state), child.sub_state)
-    except ValueError:
-        return one_line(child.state.removeprefix("TASK_STATE_"))
 
 
 class SubTaskPicker(ModalScreen[str | None]):
@@ -77,7 +73,7 @@ class SubTaskPicker(ModalScreen[str | None]):
         with Vertical(id="picker"):
             yield Static("Sub-tasks, oldest first", id="picker-words", markup=False)
             yield OptionList(*(Option(_line(child, {}), id=child.task_id) for child in self._children), markup=False)
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Choose the first, and look for the names."""
@@ -112,4 +108,4 @@ class SubTaskPicker(ModalScreen[str | None]):
 
 def _line(child: SubTask, names: dict[str, str]) -> Content:
     name = names.get(child.task_id, one_line(child.task_id))
-    return Content.assemble(Content(name), Content.styled(f"\n  {state_of(child)}", "dim"))
+    return Content.assemble(Content(name), Content.styled(f"\n  {state_words(child.state, child.sub_state)}", "dim"))

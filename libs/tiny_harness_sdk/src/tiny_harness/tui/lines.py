@@ -1,28 +1,33 @@
-"""The two lines that are always true: what the task is, and what went wrong or is being asked."""
+"""The lines that are always true: what the task is, and what went wrong or is being asked."""
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from tiny_harness.tui.facts import usage_words
 from tiny_harness.tui.printable import one_line
 from tiny_harness.tui.room import Room
 
 
-class StatusLine(Horizontal):
-    """Name, chosen model and effort, state in words, connection."""
+class StatusLine(Vertical):
+    """Two lines: name and connection; state in words, chosen model and effort, what was used."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the four."""
-        yield Static(id="name", markup=False)
-        yield Static(id="chosen", markup=False)
-        yield Static(id="state", markup=False)
-        yield Static(id="link", markup=False)
+        """Lay out the lines."""
+        with Horizontal():
+            yield Static(id="name", markup=False)
+            yield Static(id="link", markup=False)
+        with Horizontal():
+            yield Static(id="state", markup=False)
+            yield Static(id="chosen", markup=False)
+            yield Static(id="used", markup=False)
 
     def show(self, room: Room) -> None:
-        """Show a room's name, what was chosen for it, and its state."""
+        """Show a room's name, its state, what was chosen for it and what it has used."""
         self.query_one("#name", Static).update(Content(room.name))
         self.query_one("#chosen", Static).update(Content(room.chosen))
+        self.query_one("#used", Static).update(Content(usage_words(room.view)))
         self.query_one("#state", Static).update(Content(f"{_MARK[_mood(room)]} {room.words}"))
         self.set_classes(_mood(room))
 

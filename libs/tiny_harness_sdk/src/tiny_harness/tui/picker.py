@@ -9,12 +9,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from tiny_harness.client import HarnessClient, TaskList, TaskView
 from tiny_harness.errors import HarnessError
 from tiny_harness.states import describe
+from tiny_harness.tui.keyline import KeyLine
 from tiny_harness.tui.printable import one_line
 from tiny_harness.tui.room import title
 
@@ -41,7 +42,7 @@ class TaskPicker(ModalScreen[str | None]):
         with Vertical(id="picker"):
             yield Static("Looking …", id="picker-words", markup=False)
             yield OptionList(id="picker-list", markup=False)
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Look now, and again and again."""

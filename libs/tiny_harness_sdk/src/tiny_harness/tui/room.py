@@ -1,13 +1,17 @@
 """An open conversation, as the TUI knows it. No widgets, no I/O."""
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
 from tiny_harness.client import Changed, Question, Received, Stepped, TaskEvent, TaskShown, TaskView, fold
 from tiny_harness.ext.task import SubTask
 from tiny_harness.states import AWAITING_APPROVAL, TaskState, describe
+from tiny_harness.tui.happened import happened
 from tiny_harness.tui.printable import one_line
 
+MAX_EVENTS: Final = 200
+"""The last events that are kept as words."""
 ENDED: Final = "This task has ended. A message starts a new one in the same context."
 REFUSES: Final = "F6 chooses. A message refuses, with its words as the reason."
 
@@ -30,12 +34,21 @@ class Room:
     """The task that it was opened for, which may not have been shown yet."""
     queued: set[str] = field(default_factory=set[str])
     """Ids of messages that wait for the running turn."""
+    events: deque[str] = field(default_factory=lambda: deque[str](maxlen=MAX_EVENTS))
+    """What happened, in words, oldest first."""
+    oldest: int | None = None
+    """`seq` of the event before which nothing was read yet; `None` if the server does not number its events."""
+    is_reading: bool = False
+    """Whether what came before is being read."""
 
     def see(self, event: TaskEvent) -> None:
         """Take an event in."""
         self.view = fold(self.view, event)
         if isinstance(event, TaskShown | Changed) and event.seq is not None:
             self.cursor = event.seq
+            self.oldest = event.seq if self.oldest is None else self.oldest
+        if words := happened(event):
+            self.events.append(words)
         if isinstance(event, Received):
             self._see_message(event.message.message_id, event.received_as)
         elif isinstance(event, Stepped):
@@ -107,6 +120,7 @@ class Room:
             "cancel": self.is_open,
             "interrupt": self.is_busy,
             "new": self.view is not None,
+            "copy": bool(self.view and any(message.role == "agent" for message in self.view.messages)),
             "sub_task": bool(self.sub_tasks),
             "parent": self.parent is not None,
             "answer": bool(self.question and self.question.choices),

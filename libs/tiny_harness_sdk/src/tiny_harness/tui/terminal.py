@@ -1,15 +1,18 @@
-"""Notices that the terminal has gone, or that the process is asked to end."""
+"""The terminal: which colours suit it, that it has gone, or that the process is asked to end."""
 
 import asyncio
 import signal
 import sys
 import termios
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
 ENDINGS: Final = (signal.SIGHUP, signal.SIGTERM)
+
+LIGHT: Final = frozenset({"7", "15"})
+"""Numbers of the white colours among the 16 of a terminal."""
 
 
 @contextmanager
@@ -37,3 +40,12 @@ def is_terminal_lost() -> bool:
     except (termios.error, ValueError, OSError):
         return True
     return False
+
+
+def theme_for(environ: Mapping[str, str]) -> str:
+    """Choose a theme: `$TEXTUAL_THEME`, else light or dark as the terminal says its background is. Pure.
+
+    Terminals that say it do so in `$COLORFGBG`, such as `0;15`: black on white.
+    """
+    background = environ.get("COLORFGBG", "").rpartition(";")[2]
+    return environ.get("TEXTUAL_THEME") or ("textual-light" if background in LIGHT else "textual-dark")
