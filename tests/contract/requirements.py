@@ -57,7 +57,10 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
     "R1.1": (f"{_CLI}::test_help_lists_every_command_and_names_the_configuration_in_effect",),
     "R1.2": ("integration/test_tui.py::test_a_person_holds_a_conversation_and_leaves",),
     "R1.3": (f"{_CLI}::test_plain_mode_holds_a_conversation_over_pipes",),
-    "R1.4": pending("5"),
+    "R1.4": (
+        "integration/test_cli_schedules.py::test_the_schedule_is_deleted_once_nobody_else_has_the_embedded_temporal",
+        f"{_CLI}::test_help_lists_every_command_and_names_the_configuration_in_effect",
+    ),
     "R1.5": (f"{_CLI}::test_help_lists_every_command_and_names_the_configuration_in_effect",),
     # 2: a default configuration file
     "R2.1": (f"{_PATHS}::test_the_given_file_comes_first_and_the_home_second",),

@@ -32,6 +32,7 @@ from tiny_harness.errors import (
     ConnectionLost,
     InvalidInput,
     ServerRefused,
+    SignInRefused,
     TaskEnded,
     TaskNotCancelable,
     TaskNotFound,
@@ -154,12 +155,22 @@ async def test_an_unknown_task_is_not_found(client: HarnessClient) -> None:
 
 
 async def test_other_statuses_keep_the_words_of_the_server(gateway: FakeGateway, client: HarnessClient) -> None:
-    body = {"error": {"code": 401, "status": "UNAUTHENTICATED", "message": "a bearer token is needed"}}
-    gateway.refusals = [JSONResponse(body, 401)]
+    body = {"error": {"code": 413, "status": "TOO_LARGE", "message": "a request may have 7 bytes"}}
+    gateway.refusals = [JSONResponse(body, 413)]
     with pytest.raises(ServerRefused) as refused:
         await client.tasks()
-    assert (refused.value.status, str(refused.value)) == (401, "a bearer token is needed")
-    assert refused.value.server_code == "unauthenticated"
+    assert (refused.value.status, str(refused.value)) == (413, "a request may have 7 bytes")
+
+
+@pytest.mark.parametrize(("status", "word"), [(401, "UNAUTHENTICATED"), (403, "FOREIGN_PARTICIPANT")])
+async def test_who_is_not_let_in_is_told_why(
+    gateway: FakeGateway, client: HarnessClient, status: int, word: str
+) -> None:
+    gateway.refusals = [JSONResponse({"error": {"code": status, "status": word, "message": "not you"}}, status)]
+    with pytest.raises(SignInRefused) as refused:
+        await client.tasks()
+    assert (refused.value.status, str(refused.value)) == (status, "not signed in: not you")
+    assert refused.value.server_code == word.lower()
 
 
 async def test_a_task_is_renamed_interrupted_listed_and_canceled(gateway: FakeGateway, client: HarnessClient) -> None:
