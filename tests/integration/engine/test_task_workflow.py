@@ -19,6 +19,7 @@ from tiny_harness.errors import (
     Unavailable,
 )
 from tiny_harness.ext.stream import KEY
+from tiny_harness.settings import Settings
 from tiny_harness.states import TaskState
 from tiny_harness.store import Commit, Committed
 from tiny_harness_engine import calls
@@ -339,6 +340,36 @@ async def test_queued_messages_do_not_shorten_the_pause_before_the_next_attempt(
         await task.say(f"m{number}", "more")
     await task.until(lambda s: s.turn == 2 and s.state is TaskState.INPUT_REQUIRED)
     assert (await task.replies())[0] == "re: one"
+
+
+async def test_a_provider_is_asked_again_as_often_and_as_late_as_configured(stopped: Engine) -> None:
+    document = {**stopped.settings.model_dump(), "retries": {"model": [0.01, 0.01]}}
+    stopped.settings = Settings.model_validate(document)
+    stopped.model.failures = [ModelError(f"busy {number}", transient=True) for number in range(4)]
+    async with stopped.working():
+        task = stopped.task()
+        await task.start("m1", "one")
+        await task.until_state("INPUT_REQUIRED")
+    assert len(stopped.model.requests) == 3
+    assert await task.replies() == ["the model failed: busy 2"]
+
+
+async def test_a_provider_that_says_when_to_come_again_is_heeded(stopped: Engine) -> None:
+    document = {**stopped.settings.model_dump(), "retries": {"model": [0.01]}}
+    stopped.settings = Settings.model_validate(document)
+    stopped.model.failures = [ModelError("slow down", transient=True, retry_after_s=1.0)]
+    async with stopped.working():
+        task = stopped.task()
+        await task.start("m1", "one")
+        await task.until_state("INPUT_REQUIRED")
+        history = await task.handle.fetch_history()
+    assert await task.replies() == ["re: one"]
+    timers = [
+        event.timer_started_event_attributes.start_to_fire_timeout.ToTimedelta()
+        for event in history.events
+        if event.HasField("timer_started_event_attributes")
+    ]
+    assert any(timedelta(seconds=1) <= timer <= timedelta(seconds=1.25) for timer in timers), timers
 
 
 async def test_a_bug_in_a_provider_is_tried_with_pauses_and_told(

@@ -273,6 +273,13 @@ class TaskSettings(Section):
     """What a task and all its sub-tasks may use before somebody is asked."""
 
 
+class RetrySettings(Section):
+    """`[retries]`: how often what failed in passing is tried again. Tools and commands never are: they may have run."""
+
+    model: tuple[PositiveFloat, ...] = (1.0, 4.0, 15.0)
+    """Seconds before each further attempt at a model provider that fails; one that says when to come again is heeded."""
+
+
 class HookSettings(Section):
     """`[hooks]`: how hooks are called."""
 
@@ -447,6 +454,7 @@ class Settings(Section):
     prices: Mapping[str, PriceSettings] = Field(default_factory=dict[str, PriceSettings])
     """What models cost, by their names."""
     context: ContextSettings = ContextSettings()
+    retries: RetrySettings = RetrySettings()
     hooks: HookSettings = HookSettings()
     agents: Mapping[Annotated[str, Field(pattern=AGENT_NAME_PATTERN)], AgentSettings] = Field(default_factory=dict)
     """Remote agents that sub-tasks can be given to, by the names that the model uses."""

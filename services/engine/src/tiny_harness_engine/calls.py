@@ -122,6 +122,8 @@ class StepRequest(Model):
     turn: int
     step: int
     attempt: int
+    failures: int = 0
+    """How often the provider has failed in passing before."""
     reading: tuple[Input, ...]
     model: str | None = None
     """The model that the task chose."""
@@ -136,6 +138,8 @@ class StepAnswer(Model):
     """Why the model did not answer."""
     is_transient: bool = False
     """Whether another attempt can help."""
+    pause_s: float | None = None
+    """How long to wait before it, as the configuration and the provider say."""
     rejected: str | None = None
     """Why a policy does not let the task start."""
     report: TurnReport = NO_REPORT
@@ -184,8 +188,8 @@ STEP_RETRY: Final = RetryPolicy(maximum_attempts=1)
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=1)
 
 MODEL_ATTEMPTS: Final = 4
-"""How often a provider that fails transiently is asked."""
+"""How often a step is tried that fails by a bug."""
 LOST_ATTEMPTS: Final = 10
 """How often a step is given out again whose worker died or was stopped."""
 MODEL_BACKOFF: Final = (timedelta(seconds=1), timedelta(seconds=4), timedelta(seconds=15))
-"""Pauses between attempts at a failing provider."""
+"""Pauses between such attempts."""

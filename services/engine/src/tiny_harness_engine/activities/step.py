@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 from collections.abc import Sequence
 from typing import Final
 
@@ -39,6 +40,12 @@ RECORD_ATTEMPTS: Final = 60
 RECORD_PAUSE_S: Final = 2.0
 
 log = logging.getLogger(__name__)
+
+
+MAX_RETRY_AFTER_S: Final = 600.0
+"""A provider that wants to be left alone for longer is asked again all the same."""
+JITTER: Final = 0.25
+"""By which share of it a pause is longer by chance: many tasks fail at once."""
 
 
 class StepActivity:
@@ -82,7 +89,15 @@ class StepActivity:
             try:
                 return await self._work(request)
             except ModelError as error:
-                return StepAnswer(failure=str(error), is_transient=error.transient)
+                return self._failed(request, error)
+
+    def _failed(self, request: StepRequest, error: ModelError) -> StepAnswer:
+        """Say whether the provider is asked again, and when: a little later each time, and not all tasks at once."""
+        pauses = self._settings.retries.model
+        if not error.transient or request.failures >= len(pauses):
+            return StepAnswer(failure=str(error))
+        least = max(pauses[request.failures], min(error.retry_after_s or 0.0, MAX_RETRY_AFTER_S))
+        return StepAnswer(failure=str(error), is_transient=True, pause_s=least * random.uniform(1.0, 1.0 + JITTER))
 
     async def _work(self, request: StepRequest) -> StepAnswer:
         task = await self._store.task(request.task_id)

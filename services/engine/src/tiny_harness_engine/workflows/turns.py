@@ -115,22 +115,26 @@ class Turns:
         """Run the step until it answers or fails for good; `None` if the turn is over before."""
         failed = lost = 0
         while self._ledger.is_at(state):
-            answer = await self._try_step(state, attempt=failed + lost + 1)
+            answer = await self._try_step(state, failed + lost + 1, failed)
             if answer is None:
                 lost += 1
                 if lost >= LOST_ATTEMPTS:
                     return StepAnswer(failure="the step was lost again and again")
                 continue
             failed += 1
-            if answer.failure is None or not answer.is_transient or failed >= MODEL_ATTEMPTS:
+            if answer.failure is None or not answer.is_transient:
                 return answer
-            await pause(MODEL_BACKOFF[failed - 1], lambda: not self._ledger.is_at(state))
+            if answer.pause_s is None and failed >= MODEL_ATTEMPTS:
+                return answer
+            own = MODEL_BACKOFF[min(failed, len(MODEL_BACKOFF)) - 1]
+            wait = own if answer.pause_s is None else timedelta(seconds=answer.pause_s)
+            await pause(wait, lambda: not self._ledger.is_at(state))
         return None
 
-    async def _try_step(self, state: TaskSnapshot, attempt: int) -> StepAnswer | None:
+    async def _try_step(self, state: TaskSnapshot, attempt: int, failures: int) -> StepAnswer | None:
         """Run the step once; `None` if it was cut, or its worker went away."""
         try:
-            return await self._unless_cut(state, _run_step(state, attempt))
+            return await self._unless_cut(state, _run_step(state, attempt, failures))
         except ActivityError as error:
             workflow.logger.info("step %s:%s was stopped: %s", state.turn, state.step, error.cause)
             return failed_step(error.cause)
@@ -152,13 +156,14 @@ class Turns:
             self._step.cancel()
 
 
-async def _run_step(state: TaskSnapshot, attempt: int) -> StepAnswer:
+async def _run_step(state: TaskSnapshot, attempt: int, failures: int) -> StepAnswer:
     request = StepRequest(
         task_id=state.task_id,
         context_id=state.context_id,
         turn=state.turn,
         step=state.step,
         attempt=attempt,
+        failures=failures,
         reading=state.reading,
         model=state.model,
         effort=state.effort,
