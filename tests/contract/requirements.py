@@ -27,6 +27,7 @@ _TASK: Final = "integration/engine/test_task_workflow.py"
 _LOOP: Final = "integration/engine/test_loop.py"
 _OPS: Final = "integration/gateway/test_operations.py"
 _ACCESS: Final = "security/test_gateway_access.py"
+_SIGN_IN: Final = "security/test_sign_in.py"
 _STREAMS: Final = "integration/gateway/test_streams.py"
 _TUI: Final = "unit/sdk/test_tui_app.py"
 _TUI_COMMANDS: Final = "unit/sdk/test_tui_commands.py"
@@ -271,8 +272,17 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
     # Abuse cases
     "A1": (f"{_ABUSE}::test_a_model_that_is_not_listed_is_refused_and_the_old_one_stays",),
     "A2": (f"{_ABUSE}::test_an_effort_that_there_is_not_is_refused_and_the_old_one_stays",),
-    "A3": (f"{_ROLES}::test_the_table", f"{_ACCESS}::test_a_foreign_task_looks_like_a_missing_one"),
-    "A4": (f"{_ROLES}::test_the_table", f"{_ACCESS}::test_a_watcher_reads_and_does_nothing_else"),
+    "A3": (
+        f"{_ROLES}::test_the_table",
+        f"{_ACCESS}::test_a_foreign_task_looks_like_a_missing_one",
+        f"{_SIGN_IN}::test_what_is_anothers_looks_missing",
+        f"{_SIGN_IN}::test_nobody_speaks_in_the_name_of_another",
+    ),
+    "A4": (
+        f"{_ROLES}::test_the_table",
+        f"{_ACCESS}::test_a_watcher_reads_and_does_nothing_else",
+        f"{_SIGN_IN}::test_a_watcher_reads_and_does_nothing_else",
+    ),
     "A5": (
         f"{_ABUSE}::test_hostile_arguments_run_nothing_touch_no_file_and_reach_no_model",
         f"{_ABUSE}::test_a_sub_tasks_hostile_description_is_data_in_a_block_that_it_cannot_leave",
@@ -282,6 +292,7 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
         f"{_FLOODS}::test_a_flood_of_sub_tasks_meets_the_rate_and_others_are_served",
         f"{_FLOODS}::test_a_task_has_so_many_open_sub_tasks_however_slowly_they_are_made",
         "security/test_gateway_perimeter.py::test_who_calls_too_often_is_told_when_to_come_back_and_others_go_on",
+        "integration/gateway/test_shared_rate.py::test_two_gateways_count_together",
     ),
     "A7": (
         f"{_PATHS}::test_a_symbolic_link_is_refused_and_nothing_is_written_through_it",
