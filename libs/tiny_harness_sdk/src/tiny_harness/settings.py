@@ -277,7 +277,7 @@ class RetrySettings(Section):
     """`[retries]`: how often what failed in passing is tried again. Tools and commands never are: they may have run."""
 
     model: tuple[PositiveFloat, ...] = (1.0, 4.0, 15.0)
-    """Seconds before each further attempt at a model provider that fails; one that says when to come again is heeded."""
+    """Seconds before each further attempt at a model provider that fails; one that says when to come is heeded."""
 
 
 class HookSettings(Section):
