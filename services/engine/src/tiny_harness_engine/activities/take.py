@@ -52,7 +52,23 @@ class TakeActivity:
             except Unavailable:
                 raise
             except HarnessError as error:
-                return TakeAnswer(snapshot=request.snapshot, refusal=pack(error))
+                return await self._refused(request, error)
+
+    async def _refused(self, request: TakeRequest, error: HarnessError) -> TakeAnswer:
+        """Answer a refusal, unless it rests on a state that the store is ahead of: Temporal may have forgotten commits.
+
+        Then it is decided once more. What would be refused wrongly otherwise is the answer to a question that the run
+        has not heard of yet.
+        """
+        now = await self._settling.load(request.task_id)
+        if request.snapshot is None or now is None or now.head <= request.snapshot.head:
+            return TakeAnswer(snapshot=request.snapshot, refusal=pack(error))
+        try:
+            return await self._take(request.model_copy(update={"snapshot": now}))
+        except Unavailable:
+            raise
+        except HarnessError as again:
+            return TakeAnswer(snapshot=now, refusal=pack(again))
 
     async def _take(self, request: TakeRequest) -> TakeAnswer:
         incoming = read_delivery(request.task_id, request.delivery)
