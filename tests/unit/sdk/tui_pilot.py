@@ -5,7 +5,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import cast
 
+from rich.cells import cell_len
 from textual.pilot import Pilot
+from textual.widget import Widget
 from textual.widgets import Markdown, OptionList, Static
 
 from tests.unit.sdk.fake_client import FakeClient
@@ -18,23 +20,27 @@ from tiny_harness.tui.lines import Notice
 from tiny_harness.tui.question import QuestionPanel
 from tiny_harness.tui.words import HarnessWords, Note, ToolLine, Words
 
-PATIENCE_S = 10
+PATIENCE_S = 20
 
 
 @asynccontextmanager
-async def open_app() -> AsyncGenerator[tuple[FakeClient, HarnessApp, Pilot[None]]]:
-    client = FakeClient()
-    app = HarnessApp(client.as_client())
-    async with app.run_test(size=(90, 30)) as pilot:
+async def open_app(
+    size: tuple[int, int] = (90, 30), client: FakeClient | None = None, task_id: str | None = None
+) -> AsyncGenerator[tuple[FakeClient, HarnessApp, Pilot[None]]]:
+    """Show the surface on a screen of so many columns and rows."""
+    client = client or FakeClient()
+    app = HarnessApp(client.as_client(), task_id)
+    async with app.run_test(size=size) as pilot:
         yield client, app, pilot
 
 
-async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
-    """Let the app work until something holds."""
+async def until(pilot: Pilot[None], holds: Callable[[], bool], shown: Callable[[], object] | None = None) -> None:
+    """Let the app work until something holds; else tell what is `shown`."""
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
         app = cast(HarnessApp, pilot.app)
-        assert time.monotonic() < deadline, f"shown instead: {texts(app)}, {state(app)}, {notice(app)!r}"
+        told = shown or (lambda app=app: f"{texts(app)}, {state(app)}, {notice(app)!r}")
+        assert time.monotonic() < deadline, f"shown instead: {told()}"
         await pilot.pause()
 
 
@@ -91,3 +97,17 @@ def enabled(app: HarnessApp) -> set[str]:
 
 def dimmed(app: HarnessApp) -> set[str]:
     return {found.binding.action for found in app.active_bindings.values() if not found.enabled}
+
+
+def screen(app: HarnessApp) -> list[str]:
+    """What is on the screen, row by row, in the state of the last drawing."""
+    strips = app.screen._compositor.render_strips(app.size)  # pyright: ignore[reportPrivateUsage] - no public way
+    return [strip.text for strip in strips]
+
+
+def misfits(app: HarnessApp) -> list[str]:
+    """What breaks a screen: lines that are too wide, and widgets that are shown without any width."""
+    width = app.size.width
+    lines = [line for line in screen(app) if cell_len(line) != width]
+    shown = [widget for widget in app.screen.walk_children(Widget) if widget.is_on_screen and widget.display]
+    return lines + [repr(widget) for widget in shown if widget.region.width == 0 and widget.size.height > 0]

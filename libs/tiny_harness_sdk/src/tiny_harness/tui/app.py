@@ -33,6 +33,8 @@ from tiny_harness.tui.telling import chosen
 from tiny_harness.tui.terminal import ending_by_signal, is_terminal_lost, theme_for
 
 TERMINAL_CHECK_S: Final = 1.0
+USUAL: Final = 80
+"""Columns from which on there is room to say what was used."""
 WIDE: Final = 110
 """Columns from which on the details stand beside the conversation."""
 WELCOME: Final = (
@@ -52,7 +54,7 @@ class HarnessApp(Carrier):
     CSS_PATH = "app.tcss"
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {Actions} | App.COMMANDS
     COMMAND_PALETTE_BINDING = "ctrl+p"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - as Textual types it
+    HORIZONTAL_BREAKPOINTS = [(0, "-small"), (USUAL, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - as Textual types it
     BINDINGS: ClassVar[list[BindingType]] = list(KEYS)
 
     def __init__(self, client: HarnessClient, task_id: str | None = None) -> None:
@@ -205,7 +207,7 @@ class HarnessApp(Carrier):
     def _show_details(self) -> None:
         side = self.query_one(Side)
         side.show(self._room)
-        if side.display and self.screen.has_class("-narrow"):
+        if side.display and not self.screen.has_class("-wide"):
             side.take_keys()
         else:
             self.query_one(Composer).focus()

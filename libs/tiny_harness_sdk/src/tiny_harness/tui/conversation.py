@@ -78,7 +78,7 @@ class Conversation(EndScroll):
         new = [message for message in view.messages if message.text and message.message_id not in known]
         if not self._messages and len(new) > FIRST:
             self._above, new = new[:-FIRST], new[-FIRST:]
-            self.call_later(self.fill)
+            self.call_later(self.fill, WINDOW)
         finished = [message for message in new if not await self._finish(message)]
         widgets = [self._remember(message, _widget(message)) for message in finished]
         await self._mount(*widgets)
@@ -94,10 +94,11 @@ class Conversation(EndScroll):
             known or not held or not ids
         )
 
-    async def fill(self, count: int = WINDOW) -> None:
+    async def fill(self, count: int) -> None:
         """Put more of what came before on the screen, until there are `count` messages."""
         while self._above and len(self._shown) < count:
-            taken, self._above = self._above[-FIRST:], self._above[:-FIRST]
+            place = max(0, len(self._above) - min(FIRST, count - len(self._shown)))
+            taken, self._above = self._above[place:], self._above[:place]
             first = next(iter(self.children), None)
             old, self._shown = self._shown, {}
             old_messages, self._messages = self._messages, {}
