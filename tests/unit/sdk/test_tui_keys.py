@@ -131,7 +131,7 @@ async def test_the_last_reply_is_copied() -> None:
 
 
 async def test_a_harness_that_has_gone_is_told_also_while_no_task_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carrier, "LINK_CHECK_S", 0.01)
+    monkeypatch.setattr(carrier, "LINK_CHECK_S", 0.1)
     async with open_app() as (client, app, pilot):
         link = app.query_one("#link", Static)
         app.query_one(Composer).insert("a draft")

@@ -116,7 +116,7 @@ async def test_the_screen_looks_as_it_did(screen_of: Making, size: str) -> None:
             file.write_text(_picture(app))
         expected = file.read_text()
         await until(pilot, lambda: _picture(app) == expected, shown=lambda: _picture(app))
-        assert misfits(app) == []
+        await until(pilot, lambda: misfits(app) == [], shown=lambda: misfits(app))
 
 
 def _picture(app: HarnessApp) -> str:
@@ -136,5 +136,5 @@ async def test_no_size_breaks_a_screen_and_state_and_keys_stay_in_sight() -> Non
                 await pilot.resize_terminal(columns, rows)
                 await until(pilot, lambda: "Waiting for your approval" in screen(app)[1])
                 await until(pilot, lambda: "^Q Quit" in "\n".join(screen(app)[-3:]))
-                assert misfits(app) == []
+                await until(pilot, lambda: misfits(app) == [], shown=lambda: misfits(app))
                 assert len(screen(app)) == rows
