@@ -22,7 +22,8 @@ from tiny_harness.client import (
     fold,
 )
 from tiny_harness.client.decode import decode_event, decode_offers, decode_task
-from tiny_harness.ext import commands, status, stream, task
+from tiny_harness.ext import commands, status, stream, supervision, task
+from tiny_harness.ext.supervision import SupervisionData, marks
 from tiny_harness.states import TaskState
 
 ANN = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
@@ -327,3 +328,18 @@ def test_a_task_tells_its_plan_and_usage_and_a_change_tells_them_anew() -> None:
     assert after.plan is not None
     assert after.usage is not None
     assert ([step.name for step in after.plan.steps], after.usage.calls) == (["Tell"], 3)
+
+
+def test_a_change_tells_how_a_task_stands_with_its_worker_and_keeps_who_acknowledged_it() -> None:
+    def update(**facts: Any) -> dict[str, Any]:
+        told = {supervision.KEY: {"worker": "bob", **facts}, stream.KEY: {"seq": 2}}
+        return {"taskId": "t", "contextId": "c", "status": {"state": "TASK_STATE_WORKING"}, "metadata": told}
+
+    known = SupervisionData(worker="bob", acknowledged=("ann",))
+    view = TaskView(task_id="t", context_id="c", state=TaskState.SUBMITTED, supervision=known)
+    event = decode_event({"statusUpdate": update(reminders=2, stalled=True)})
+    assert event is not None
+    after = fold(view, event)
+    assert after is not None
+    assert after.supervision == SupervisionData(worker="bob", acknowledged=("ann",), reminders=2, stalled=True)
+    assert marks(after.supervision) == ("reminded 2 times", "stalled")

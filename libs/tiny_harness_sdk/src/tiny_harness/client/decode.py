@@ -111,6 +111,7 @@ def _read_update(body: Json) -> TaskEvent | None:
         "seq": data.seq,
         "at": _time(body),
         "data": _task_data(metadata) if task.KEY in (metadata or {}) else None,
+        "supervision": _supervision(metadata),
     }
     spoken = body["status"].get("message")
     return _change(common, data, decode_message(spoken, metadata) if spoken else None)

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from tiny_harness.client.views import ASKING, MessageView, TaskView
 from tiny_harness.ext.stream import ToolUse
+from tiny_harness.ext.supervision import SupervisionData
 from tiny_harness.ext.task import TaskData
 from tiny_harness.states import TaskState
 
@@ -38,6 +39,8 @@ class Changed:
     at: datetime | None = None
     data: TaskData | None = None
     """The task's data, where the change tells it; what is not set in it is as it was."""
+    supervision: SupervisionData | None = None
+    """Of a supervised task: how it stands with its worker after the change; who acknowledged it is not in there."""
 
     @property
     def ends_turn(self) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from tiny_harness.client.decode import decode_usage
 from tiny_harness.client.events import Changed, Received, Replied, Stepped, TaskEvent, TaskShown
 from tiny_harness.client.views import MessageView, Question, TaskView
+from tiny_harness.ext.supervision import SupervisionData
 from tiny_harness.ext.task import TaskData
 
 
@@ -24,8 +25,16 @@ def fold(view: TaskView | None, event: TaskEvent) -> TaskView | None:
         updated_at=event.at or known.updated_at,
         messages=_with(known.messages, said),
         question=_question(known, event),
+        supervision=_supervision(known, event),
         **_told(event.data),
     )
+
+
+def _supervision(known: TaskView, event: Changed) -> SupervisionData | None:
+    """Give how the task stands with its worker; events do not tell who acknowledged it."""
+    if event.supervision is None or known.supervision is None:
+        return event.supervision or known.supervision
+    return event.supervision.model_copy(update={"acknowledged": known.supervision.acknowledged})
 
 
 def _told(data: TaskData | None) -> dict[str, Any]:

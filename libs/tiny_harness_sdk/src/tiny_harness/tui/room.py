@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tiny_harness.client import Changed, Question, Received, Stepped, TaskEvent, TaskShown, TaskView, fold
+from tiny_harness.ext.supervision import marks
 from tiny_harness.ext.task import SubTask
 from tiny_harness.states import AWAITING_APPROVAL, TaskState, describe
 from tiny_harness.tui.happened import happened
@@ -134,8 +135,11 @@ class Room:
 
     @property
     def words(self) -> str:
-        """State and sub-state in words."""
-        return describe(self.view.state, self.view.sub_state) if self.view else "Not started"
+        """State and sub-state in words, and of a supervised task what is worth a look."""
+        if self.view is None:
+            return "Not started"
+        known = self.view.supervision
+        return " · ".join((describe(self.view.state, self.view.sub_state), *(marks(known) if known else ())))
 
     @property
     def chosen(self) -> str:
