@@ -12,7 +12,7 @@ STAMP := $(VENV)/.installed
 help:
 	@echo "make demo   a conversation with the scripted model: no key, no server"
 	@echo "make test   lint, types, import contracts and all tests"
-	@echo "make soak   the long tests at full size (about half an hour)"
+	@echo "make soak   the long tests at full size (about an hour)"
 	@echo "make bench  the benchmarks, with their baselines"
 
 $(STAMP): pyproject.toml
@@ -39,7 +39,8 @@ test: lint types
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
 
 soak: $(STAMP)
-	TINY_HARNESS_SOAK=1 $(BIN)/python -m pytest -q -s tests/e2e
+	TINY_HARNESS_SOAK=1 $(BIN)/python -m pytest -q -s tests/e2e tests/integration/supervision \
+		tests/integration/engine/test_long_work.py tests/security/test_sign_in.py
 
 bench: $(STAMP)
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m tests.bench
