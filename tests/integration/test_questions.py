@@ -176,5 +176,5 @@ async def test_the_screen_asks_and_another_surface_answers(client: HarnessClient
         await write(pilot, "which")
         await until(pilot, lambda: question(app) == ("Waiting for your answer\nWhich one?", ["one", "two"]))
         await pilot.press("f6", "down", "enter")
-        await until(pilot, lambda: texts(app)[-1] == "I heard: two")
+        await until(pilot, lambda: texts(app)[-1] == "I heard: two" and "Your turn" in state(app))
         assert (await client.task(task_id)).state is TaskState.INPUT_REQUIRED

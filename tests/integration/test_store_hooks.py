@@ -149,7 +149,7 @@ async def test_a_database_of_the_first_version_is_copied_and_migrated(settings: 
         record = await store.task("t1")
     assert record is not None
     assert (record.snapshot.children, record.snapshot.model) == ((), None)
-    copy = tmp_path / f"{path.name}.before-0003"
+    [copy] = tmp_path.glob(f"{path.name}.before-*")
     with sqlite3.connect(copy) as connection:
         assert connection.execute("select version_num from alembic_version").fetchall() == [("0001",)]
         assert connection.execute("select task_id, head from tasks").fetchall() == [("t1", 1)]
