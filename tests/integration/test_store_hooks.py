@@ -149,11 +149,16 @@ async def test_a_database_of_the_first_version_is_copied_and_migrated(settings: 
         record = await store.task("t1")
     assert record is not None
     assert (record.snapshot.children, record.snapshot.model) == ((), None)
-    [copy] = tmp_path.glob(f"{path.name}.before-*")
-    with sqlite3.connect(copy) as connection:
+    with sqlite3.connect(copy_of(path)) as connection:
         assert connection.execute("select version_num from alembic_version").fetchall() == [("0001",)]
         assert connection.execute("select task_id, head from tasks").fetchall() == [("t1", 1)]
     connection.close()
+
+
+def copy_of(path: Path) -> Path:
+    """Find the copy that was made before the migration; its name says what the newest version is."""
+    [copy] = path.parent.glob(f"{path.name}.before-*")
+    return copy
 
 
 def make_first_version(path: Path) -> None:
