@@ -5,12 +5,15 @@ from textual.pilot import Pilot
 
 from tests.unit.sdk.fake_client import FakeClient
 from tests.unit.sdk.tui_pilot import misfits, notice, open_app, screen, state, texts, until, write
+from tiny_harness.client import MessageView
 from tiny_harness.errors import ConnectionLost
 from tiny_harness.tui.app import HarnessApp
 from tiny_harness.tui.composer import Composer
+from tiny_harness.tui.conversation import Conversation
 from tiny_harness.tui.outbox import Outgoing
 from tiny_harness.tui.picker import TaskPicker
 from tiny_harness.tui.room import Room
+from tiny_harness.tui.words import SENDING
 from tiny_harness.tui.writing import MAX_SENT, Drafts, Pastes, Sent
 
 SCRIPTS = (
@@ -122,3 +125,17 @@ async def test_what_an_input_method_writes_is_text_and_only_the_key_itself_sends
         assert client.sent == []
         await pilot.press("enter")
         await until(pilot, lambda: len(client.sent) == 1)
+
+
+async def test_messages_that_are_still_being_sent_stand_in_the_order_in_which_they_were_written() -> None:
+    async with open_app() as (client, app, pilot):
+        client.add_task("old", "Old", "question", "answer")
+        await open_old(app, pilot)
+        await until(pilot, lambda: len(texts(app)) == 2)
+        conversation = app.query_one(Conversation)
+        for name in ("first", "second"):
+            await conversation.add(MessageView(name, "user", name), SENDING)
+        assert texts(app)[2:] == [f"first\n{SENDING}", f"second\n{SENDING}"]
+        await conversation.add(MessageView("first", "user", "first"))
+        await conversation.add(MessageView("reply", "agent", "a reply"))
+        assert texts(app)[2:] == ["first", "a reply", f"second\n{SENDING}"]

@@ -202,8 +202,9 @@ class Conversation(EndScroll):
         return widget
 
     async def _mount(self, *widgets: Widget) -> None:
-        """Put widgets below what is known to have happened, above what is still being sent."""
-        sending = next((widget for widget in self.children if _is_sending(widget)), None)
+        """Put widgets below what is known to have happened, above what is still being sent; what is sent, last."""
+        waits = any(map(_is_sending, widgets))
+        sending = None if waits else next((widget for widget in self.children if _is_sending(widget)), None)
         await self.mount_all(widgets, before=sending)
 
     async def _trim(self) -> None:

@@ -59,8 +59,8 @@ class QuestionPanel(Vertical):
             choices.highlighted = 0 if question.choices else None
 
     def take_keys(self) -> None:
-        """Let the arrows choose, and Enter answer."""
-        self.query_one(OptionList).focus()
+        """Let the arrows choose, and Enter answer; at once, for the next key may be there already."""
+        self.screen.set_focus(self.query_one(OptionList))
 
     @on(OptionList.OptionSelected)
     def choose(self, event: OptionList.OptionSelected) -> None:

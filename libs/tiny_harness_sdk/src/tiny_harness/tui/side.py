@@ -62,7 +62,7 @@ class Side(Vertical):
 
     def take_keys(self) -> None:
         """Let the arrows choose a tab; Tab goes on to what is in it."""
-        self.query_one(Tabs).focus()
+        self.screen.set_focus(self.query_one(Tabs))
 
     def show(self, room: Room) -> None:
         """Show a room, once it is in sight."""
