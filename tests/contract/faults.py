@@ -111,6 +111,7 @@ _AGENTS: Final = "integration/agents/test_stand_ins.py"
 _LOSSES: Final = "integration/agents/test_losses.py"
 _MODELS: Final = "integration/models/test_failures.py"
 _STORY: Final = "e2e/test_demo_kills.py"
+_PLACES: Final = "e2e/test_kill_places.py"
 
 AGENT_CORE: Final[dict[str, tuple[str, ...]]] = {
     "an MCP server dies before a call": (
@@ -196,6 +197,11 @@ AGENT_CORE: Final[dict[str, tuple[str, ...]]] = {
     "the engine is killed at any step of a story": (f"{_STORY}::test_the_story_ends_the_same_wherever_it_is_killed",),
     "the engine is killed around a model's answer": (
         "e2e/test_kill.py::test_a_conversation_survives_a_kill_at_every_step",
+    ),
+    "the engine is killed in each of these places": (
+        f"{_PLACES}::test_work_survives_a_kill_in_each_place",
+        f"{_PLACES}::test_work_survives_kills_in_a_hanging_call_at_a_childs_failure_and_after_a_summary",
+        f"{_PLACES}::test_a_child_that_is_never_answered_is_still_waited_for_after_a_kill",
     ),
     "the engine is killed with a child elsewhere": (
         "integration/agents/test_kill.py::test_a_harness_that_is_killed_goes_on_where_it_was",

@@ -80,6 +80,21 @@ def open_worker(
 ) -> AbstractAsyncContextManager[None]:
     """Open the engine with gates. Named in the table that `running_harness` gets."""
     gate = Gate("--free" in sys.argv)
+    return open_gated(settings, gate, GatedCalls, GatedScript, store=store, bus=bus, temporal=temporal, **engine)
+
+
+def open_gated(
+    settings: Settings,
+    gate: Gate,
+    gated_store: type[GatedCalls],
+    gated_model: type[GatedScript],
+    *,
+    store: Store,
+    bus: Bus,
+    temporal: Client,
+    **engine: Any,
+) -> AbstractAsyncContextManager[None]:
+    """Open the engine with a gate, on store and model wrapped in the given ways; calls of the model are logged."""
     path = settings.store.sqlite_path.with_name(CALLS)
 
     def log(line: str) -> None:
@@ -89,9 +104,9 @@ def open_worker(
     @asynccontextmanager
     async def provider(settings: Settings) -> AsyncGenerator[GatedScript]:
         async with open_provider(settings) as model:
-            yield GatedScript(model, gate, log)
+            yield gated_model(model, gate, log)
 
-    gated: Any = GatedCalls(store, gate, log)
+    gated: Any = gated_store(store, gate, log)
     return open_real_worker(settings, store=gated, bus=bus, temporal=temporal, provider=provider, **engine)
 
 

@@ -50,6 +50,11 @@ class HarnessProcess:
         async with asyncio.timeout(PATIENCE_S):
             await self._process.wait()
 
+    async def died(self) -> None:
+        """Wait until it has died of itself, or of a launcher's trap."""
+        async with asyncio.timeout(PATIENCE_S):
+            assert await self._process.wait() == -signal.SIGKILL
+
     async def send(self, message_id: str, text: str, task_id: str | None = None, key: str | None = None) -> str | None:
         """Send without waiting for the turn; the task's id if the message was acknowledged, else `None`."""
         message: dict[str, Any] = {"messageId": message_id, "role": "ROLE_USER", "parts": [{"text": text}]}
@@ -72,9 +77,9 @@ class HarnessProcess:
 
 @asynccontextmanager
 async def running(
-    home: Path, *, free: bool = True, launcher: str = "tests.e2e.launcher"
+    home: Path, *words: str, free: bool = True, launcher: str = "tests.e2e.launcher"
 ) -> AsyncGenerator[HarnessProcess]:
-    """Start a harness over a home; kill it at the end of the block if it still lives."""
+    """Start a harness over a home, with more words for its launcher; kill it at the end if it still lives."""
     started = time.monotonic()
     with (home.parent / "stderr.log").open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
@@ -82,6 +87,7 @@ async def running(
             "-m",
             launcher,
             str(home),
+            *words,
             *(["--free"] if free else []),
             cwd=ROOT,
             stdin=asyncio.subprocess.PIPE,

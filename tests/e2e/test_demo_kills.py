@@ -149,12 +149,21 @@ async def test_the_story_ends_the_same_wherever_it_is_killed(tmp_path: Path) -> 
 
     undisturbed, task = await run_story(tmp_path / "h", note)
     check(undisturbed, task)
-    for place in range(len(crossings)):
-        home = tmp_path / f"h{place}"
-        told, task = await run_story(home, lambda number, _name, place=place: number == place)
-        check(told, task)
-        assert len(told.killed_at) == 1
-        if not told.doubts:
-            assert told.lines == undisturbed.lines, told.killed_at
-        shutil.rmtree(home)
-    print(f"\n{len(crossings)} kills of the demo's story: each ended the same")
+    failed: list[str] = []
+    for place, name in enumerate(crossings):
+        try:
+            await _end_the_same(tmp_path / f"h{place}", place, undisturbed)
+        except Exception as error:  # noqa: BLE001 - whatever went wrong there, the other places are to be seen, too
+            failed.append(f"{place}, {name}: {error!r}")
+    print(f"\n{len(crossings)} kills of the demo's story: {len(crossings) - len(failed)} ended the same")
+    assert failed == []
+
+
+async def _end_the_same(home: Path, place: int, undisturbed: Told) -> None:
+    """Kill the story once, at a crossing by its number."""
+    told, task = await run_story(home, lambda number, _name: number == place)
+    check(told, task)
+    assert len(told.killed_at) == 1
+    if not told.doubts:
+        assert told.lines == undisturbed.lines, told.killed_at
+    shutil.rmtree(home)
