@@ -68,7 +68,9 @@ async def test_a_child_that_is_cancelled_is_read_by_its_parent(stopped: Engine, 
         await child.cancel()
         done = await task.until(settled)
     assert done.children[0].state is TaskState.CANCELED
-    assert "is CANCELED" in troupe.stories["parent"].heard()[-1]
+    news = troupe.stories["parent"].heard()[-1]
+    assert "is CANCELED" in news
+    assert "It said nothing." in news, "its brief is not its result"
 
 
 async def test_a_child_that_is_never_answered_keeps_its_parent_from_completing(stopped: Engine, bench: Bench) -> None:

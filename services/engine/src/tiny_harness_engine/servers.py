@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 HEAD_START_S: Final = 0.5
 """For those who wait for the harness itself: starting servers takes all the machine has for a second. Whoever needs a
 tool does not wait for it."""
-SETTLE_S: Final = 5.0
-"""How long whoever needs the tools waits for the servers' first listings; one that is slower joins later."""
+SETTLE_S: Final = 15.0
+"""How long whoever needs the tools waits for the servers' first listings; one that is slower joins later. After a crash
+everything starts at once, and a step that misses its tools tells the model that there are none."""
 
 
 class _McpHub:

@@ -172,10 +172,10 @@ class Committer:
         await self._begin(parent.snapshot.task_id, CHILD_CHANGED, change)
 
     async def _last_words(self, task_id: str) -> str:
-        """The last thing that was said on a task, by whom ever worked on it."""
+        """The last thing that was said on a task, by whom ever worked on it; its first event tells its brief."""
         for event in reversed(await self.store.words(task_id, LAST_WORDS_EVENTS)):
             words = words_of(event)
-            if words:
+            if words and event.seq > 1:
                 return words[:MAX_RESULT_CHARS]
         return ""
 
