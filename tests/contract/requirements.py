@@ -30,6 +30,8 @@ _ACCESS: Final = "security/test_gateway_access.py"
 _SIGN_IN: Final = "security/test_sign_in.py"
 _STREAMS: Final = "integration/gateway/test_streams.py"
 _TUI: Final = "unit/sdk/test_tui_app.py"
+_TUI_STORY: Final = "e2e/test_tui_story.py"
+_TUI_TWO: Final = "e2e/test_tui_reconnect.py"
 _TUI_COMMANDS: Final = "unit/sdk/test_tui_commands.py"
 _INTAKE: Final = "unit/sdk/test_intake.py"
 _REGISTRY: Final = "unit/sdk/test_command_registry.py"
@@ -45,6 +47,7 @@ _SLASH: Final = "integration/test_slash_commands.py"
 _RPC: Final = "integration/remote_hooks/test_jsonrpc_calls.py"
 _PLUGINS: Final = "e2e/test_plugins.py"
 _REQUESTS: Final = "contract/test_model_requests.py"
+_GOLDEN: Final = "integration/models/test_golden_bodies.py"
 _ABUSE: Final = "security/test_commands.py"
 _ROLES: Final = "security/test_command_roles.py"
 _BODIES: Final = "security/test_remote_bodies.py"
@@ -124,8 +127,16 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
         f"{_HOOKS}::test_a_hook_overrides_the_rule_about_open_sub_tasks",
         f"{_GATEWAY}::test_a_refusal_of_the_engine_is_told_with_its_data",
     ),
-    "R5.5": (f"{_TUI}::test_complete_ends_the_task", f"{_TUI}::test_cancel_asks_once_in_place"),
-    "R5.6": (f"{_TUI}::test_another_surface_completes_the_task_and_a_message_starts_a_new_one_in_its_context",),
+    "R5.5": (
+        f"{_TUI}::test_complete_ends_the_task",
+        f"{_TUI}::test_cancel_asks_once_in_place",
+        f"{_TUI_STORY}::test_the_whole_story_is_told_by_keys_alone",
+        "unit/sdk/test_tui_keys.py::test_what_cannot_be_done_now_is_dimmed_in_the_line_of_keys_and_not_hidden",
+    ),
+    "R5.6": (
+        f"{_TUI}::test_another_surface_completes_the_task_and_a_message_starts_a_new_one_in_its_context",
+        f"{_TUI_TWO}::test_what_one_surface_does_shows_on_the_other_and_in_its_list_without_a_reload",
+    ),
     "R5.7": (
         f"{_TUI}::test_a_conversation_goes_on_in_the_same_task",
         "unit/sdk/test_states.py::test_a_sub_state_shows_only_while_input_is_required",
@@ -232,9 +243,14 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
     "R8.3": (
         f"{_REQUESTS}::test_a_tasks_effort_is_in_every_later_request_and_adds_nothing_else",
         f"{_ENGINE}::test_an_effort_holds_for_every_later_call",
+        f"{_GOLDEN}::test_an_effort_adds_itself_and_nothing_else",
     ),
     "R8.4": (f"{_ABUSE}::test_an_effort_that_there_is_not_is_refused_and_the_old_one_stays",),
-    "R8.5": (f"{_REQUESTS}::test_without_an_effort_a_request_is_what_it_is_without_efforts",),
+    "R8.5": (
+        f"{_REQUESTS}::test_without_an_effort_a_request_is_what_it_is_without_efforts",
+        f"{_GOLDEN}::test_without_effort_the_body_is_the_golden_one_byte_for_byte",
+        f"{_GOLDEN}::test_no_golden_body_says_anything_of_reasoning",
+    ),
     "R9.1": (
         f"{_SLASH}::test_a_sub_task_is_all_that_its_command_promises",
         f"{_ENGINE}::test_a_sub_task_is_a_conversation_of_its_own_under_its_parent",
@@ -244,7 +260,10 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
         f"{_ENGINE}::test_a_sub_task_answers_parks_and_tells_its_parent_when_it_is_completed",
     ),
     "R9.3": (f"{_BUILT_INS}::test_sub_task_wants_a_description",),
-    "R9.4": (f"{_TUI_COMMANDS}::test_a_key_opens_the_sub_task_and_another_goes_back_to_the_parent",),
+    "R9.4": (
+        f"{_TUI_COMMANDS}::test_a_key_opens_the_sub_task_and_another_goes_back_to_the_parent",
+        f"{_TUI_STORY}::test_the_whole_story_is_told_by_keys_alone",
+    ),
     "R10.1": (
         f"{_SLASH}::test_status_tells_all_that_it_must_and_asks_no_model",
         f"{_BUILT_INS}::test_status_tells_where_the_task_stands",
@@ -339,43 +358,85 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
     # capability-tasks-and-plans: the lines of "Current behaviour"
     "C1": (
         f"{_LIFE}::test_a_first_message_starts_a_turn_and_makes_its_sender_the_reporter",
+        "unit/engine/test_plan.py::test_the_task_extension_carries_the_plan",
+        f"{_INTAKE}::test_an_envelope_with_a_server_controlled_field_is_refused_whole",
+        f"{_ABUSE}::test_an_envelope_chooses_no_model_effort_or_lifecycle",
         "contract/test_extension_schemas.py",
-        "unit/sdk/test_intake.py",
     ),
-    "C2": ("contract/test_extension_schemas.py",),
-    "C3": (f"{_LOOP}::test_a_plan_is_made_persisted_shown_and_done", "unit/engine/test_plan.py"),
+    "C2": (
+        "integration/gateway/test_protocol.py::test_the_card_tells_bindings_extensions_and_scheme_and_is_cached",
+        "contract/test_extension_schemas.py",
+    ),
+    "C3": (
+        f"{_LOOP}::test_a_plan_is_made_persisted_shown_and_done",
+        f"{_LOOP}::test_a_hook_replaces_a_plan_before_it_is_made",
+        f"{_LOOP}::test_what_a_hook_makes_of_a_plan_is_checked",
+        "unit/engine/test_plan.py::test_any_cycle_is_found_and_named_truly",
+        "unit/engine/test_plan.py::test_any_acyclic_plan_runs_to_its_end_and_is_valid_all_the_way",
+    ),
     "C4": (
         "unit/engine/test_acting.py::test_a_sub_task_inherits_and_is_linked_from_the_active_step",
         f"{_LOOP}::test_sub_tasks_work_by_themselves_and_their_results_are_read",
+        f"{_LOOP}::test_a_task_for_a_participant_ends_with_their_reply",
+        "integration/agents/test_two_harnesses.py::test_two_children_here_and_one_in_another_process_are_all_read",
+        "integration/agents/test_stand_ins.py::test_an_agent_works_and_its_result_is_read_by_the_parent",
+        "integration/engine/test_work_faults.py::test_a_child_that_is_never_answered_keeps_its_parent_from_completing",
+        f"{_HOOKS}::test_a_hook_overrides_the_rule_about_open_sub_tasks",
     ),
     "C5": (f"{_LOOP}::test_a_delegated_task_waits_for_its_sub_tasks_and_reads_them_before_it_ends",),
     "C6": (
         f"{_LOOP}::test_a_turn_goes_on_step_by_step_until_the_model_asks_for_nothing",
+        f"{_LOOP}::test_unknown_tools_and_wrong_arguments_are_results_for_the_model",
+        f"{_LOOP}::test_a_policy_on_tools_sees_the_intrinsic_ones_and_lets_a_person_decide",
         f"{_LOOP}::test_a_long_conversation_is_summed_up_and_goes_on",
     ),
     "C7": (
         f"{_LIFE}::test_a_reply_parks_a_conversation_and_never_completes_it",
+        f"{_LIFE}::test_a_delegated_task_completes_with_its_reply",
+        f"{_LIFE}::test_a_first_message_without_words_parks_at_once",
+        f"{_LIFE}::test_a_parked_task_resumes_in_working_and_drops_its_sub_state",
         f"{_LOOP}::test_a_question_parks_the_task_and_the_answer_goes_on",
+        f"{_TASK}::test_refusals_leave_no_history_and_no_event",
+        "unit/engine/test_wire.py::test_a_reply_that_parks_carries_its_sub_state_in_the_status_metadata",
     ),
     "C8": (
         f"{_TASK}::test_complete_cuts_a_running_turn_for_real",
-        "integration/engine/test_commands.py::test_a_refused_complete_cuts_the_turn_and_parks",
+        f"{_ENGINE}::test_a_refused_complete_cuts_the_turn_and_parks",
+        f"{_ENGINE}::test_complete_with_an_open_sub_task_is_refused_and_names_it",
+        f"{_HOOKS}::test_a_hook_refuses_a_completion_and_the_task_parks",
+        f"{_HOOKS}::test_a_hook_overrides_the_rule_about_open_sub_tasks",
     ),
     "C9": (
-        "integration/engine/test_commands.py::test_a_sub_task_is_a_conversation_of_its_own_under_its_parent",
-        "integration/engine/test_commands.py::test_a_sub_task_answers_parks_and_tells_its_parent_when_it_is_completed",
+        f"{_SLASH}::test_a_sub_task_is_all_that_its_command_promises",
+        f"{_SLASH}::test_a_sub_task_inherits_what_the_same_command_chose",
+        f"{_ENGINE}::test_a_sub_task_is_a_conversation_of_its_own_under_its_parent",
+        f"{_ENGINE}::test_a_sub_task_answers_parks_and_tells_its_parent_when_it_is_completed",
+        "unit/engine/test_acting.py::test_a_sub_task_inherits_and_is_linked_from_the_active_step",
     ),
     "C10": (
-        "unit/engine/test_lifecycle.py::test_news_of_a_sub_task_are_told_and_the_task_stays_as_it_is",
-        "unit/engine/test_lifecycle.py::test_the_end_of_a_sub_task_is_a_note_that_an_idle_model_reads_at_once",
-        "unit/engine/test_lifecycle.py::test_news_of_a_sub_task_do_not_disturb_a_running_turn",
+        f"{_LIFE}::test_news_of_a_sub_task_are_told_and_the_task_stays_as_it_is",
+        f"{_LIFE}::test_the_end_of_a_sub_task_is_a_note_that_an_idle_model_reads_at_once",
+        f"{_LIFE}::test_news_of_a_sub_task_do_not_disturb_a_running_turn",
+        "integration/engine/test_rows.py"
+        "::test_a_participants_sub_task_that_resumes_and_parks_is_shown_and_wakes_no_model",
+        "integration/engine/test_rows.py"
+        "::test_a_delegated_sub_task_that_asks_is_shown_with_its_question_and_wakes_no_model",
         "integration/agents/test_stand_ins.py::test_the_row_shows_the_childs_own_id_and_each_of_its_states",
     ),
     "C11": (
         f"{_OPS}::test_cancel_ends_a_parked_and_a_working_task_and_only_once",
         f"{_OPS}::test_complete_ends_a_task_and_the_next_message_is_refused_with_the_way_on",
+        f"{_TASK}::test_complete_closes_the_run_and_the_task_takes_nothing_more",
+        f"{_STREAMS}::test_a_subscription_sends_the_task_first_and_stays_open_until_the_task_ends",
+        f"{_STREAMS}::test_two_subscribers_see_the_same_bytes_in_the_same_order",
     ),
-    "C12": pending("6"),
+    "C12": (
+        "unit/sdk/test_client_decode.py::test_a_task_tells_its_plan_and_usage_and_a_change_tells_them_anew",
+        "unit/sdk/test_tui_questions.py::test_the_plan_is_a_short_list_around_the_step_that_is_worked_on",
+        "unit/sdk/test_tui_plain.py::test_steps_notes_and_the_plan_are_told_on_the_way",
+        "integration/test_cli_commands.py::test_show_tells_plan_usage_and_notes",
+        "e2e/test_demo.py::test_the_story_is_told_without_a_network_and_leaves_nothing",
+    ),
     # adr-042
     "S1": (
         f"{_SUPERVISED}::test_the_worker_says_how_the_task_ended",
