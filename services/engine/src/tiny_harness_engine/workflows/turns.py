@@ -82,7 +82,9 @@ class Turns:
         async with self._ledger.lock:
             asked = len(state.approvals)
             await self._ledger.commit(f"ask:{turn}:{step}:{asked}", pause_first)
-            if self._ledger.is_at(state):
+            now = self._ledger.state
+            # Somebody may have answered before this run knew that it had asked: then the step goes on with that.
+            if now is not None and now.approvals == state.approvals and self._ledger.is_at(state):
                 await self._ledger.commit(f"step:{turn}:{step}", decide)
 
     async def _end(self, state: TaskSnapshot, answer: StepAnswer) -> None:
