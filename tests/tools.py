@@ -16,6 +16,7 @@ HINTS: Final = {
     "npm": "install npm, such as `apt-get install npm`",
     "unshare": "install util-linux, such as `apt-get install util-linux`",
     "tmux": "install tmux, such as `apt-get install tmux`",
+    "postgres": "install its server, such as `apt-get install postgresql`",
 }
 
 

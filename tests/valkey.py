@@ -87,7 +87,7 @@ async def running_valkey(folder: Path, *options: str) -> AsyncGenerator[Valkey]:
 @asynccontextmanager
 async def running_redis(folder: Path) -> AsyncGenerator[str]:
     """Run whichever Redis can be had here while the block runs; gives its address."""
-    if not await asyncio.to_thread(_docker_answers):
+    if not await asyncio.to_thread(docker_answers):
         async with running_valkey(folder) as server:
             yield server.url
         return
@@ -101,7 +101,8 @@ async def running_redis(folder: Path) -> AsyncGenerator[str]:
         await asyncio.to_thread(container.stop)
 
 
-def _docker_answers() -> bool:
+def docker_answers() -> bool:
+    """Whether there is a container engine."""
     if "DOCKER_HOST" not in os.environ and not Path("/var/run/docker.sock").exists():
         return False
     import docker

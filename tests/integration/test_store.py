@@ -1,26 +1,22 @@
-"""The store on SQLite."""
+"""The store, on SQLite and on PostgreSQL."""
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, inspect
 
 from tiny_harness.contracts import TaskSnapshot
-from tiny_harness.errors import ConfigError
 from tiny_harness.ext.task import Participant
 from tiny_harness.settings import Settings
 from tiny_harness.states import OPEN_STATES, TaskState
 from tiny_harness.store import Commit, NewEvent, Reading, Store, TaskPage, TaskQuery, open_store
-from tiny_harness.store.schema import metadata
 
 
 @pytest.fixture
-async def store(settings: Settings) -> AsyncGenerator[Store]:
-    async with open_store(settings) as opened:
+async def store(either: Settings) -> AsyncGenerator[Store]:
+    async with open_store(either) as opened:
         yield opened
 
 
@@ -164,17 +160,21 @@ async def test_words_are_the_last_events_in_order(store: Store) -> None:
     assert [event.seq for event in await store.words("t1", 2, before=4)] == [2, 3]
 
 
-async def test_reads_that_are_asked_for_together_see_one_moment(store: Store) -> None:
+async def test_reads_that_are_asked_for_together_see_one_moment(store: Store, either: Settings) -> None:
     await store.commit(commit("m:1", 0))
-    loop = asyncio.get_running_loop()
+
+    async def come_between() -> None:
+        async with open_store(either) as other:
+            await other.commit(commit("m:2", 1))
 
     def look(reading: Reading) -> tuple[int, list[int], object]:
         record = reading.task("t1")
         assert record is not None
-        asyncio.run_coroutine_threadsafe(store.commit(commit("m:2", 1)), loop).result(10)
+        elsewhere.submit(asyncio.run, come_between()).result(30)
         return record.snapshot.head, [event.seq for event in reading.words("t1", 10)], reading.written("t1", "m:2")
 
-    assert await store.read(look) == (1, [1], None)
+    with ThreadPoolExecutor(1) as elsewhere:
+        assert await store.read(look) == (1, [1], None)
     assert await store.heads(["t1"]) == {"t1": 2}
 
 
@@ -225,86 +225,3 @@ async def test_purge_deletes_ended_tasks_only(store: Store) -> None:
     assert await store.task("done") is None
     assert await store.events("done", 0, 10) == []
     assert await store.task("t1") is not None
-
-
-async def test_a_backup_is_a_store_of_its_own_and_never_overwrites(store: Store, tmp_path: Path) -> None:
-    await store.commit(commit("m:1", 0))
-    copy = tmp_path / "copy.db"
-    await store.backup(copy)
-    assert copy.stat().st_mode & 0o777 == 0o600
-    with sqlite3.connect(copy) as connection:
-        assert connection.execute("select task_id from tasks").fetchall() == [("t1",)]
-    connection.close()
-    with pytest.raises(FileExistsError):
-        await store.backup(copy)
-
-
-async def test_two_processes_worth_of_stores_share_one_file(store: Store, settings: Settings) -> None:
-    async with open_store(settings) as other:
-        await store.commit(commit("m:1", 0))
-        await other.commit(commit("m:2", 1))
-        assert await seqs(store) == await seqs(other) == [(1, "m:1"), (2, "m:2")]
-
-
-async def test_the_migrations_make_exactly_the_tables_of_the_schema(store: Store, settings: Settings) -> None:
-    engines = [create_engine(f"sqlite:///{settings.store.sqlite_path}"), create_engine("sqlite://")]
-    metadata.create_all(engines[1])
-    shapes: list[dict[str, object]] = []
-    for engine in engines:
-        seen = inspect(engine)
-        shapes.append(
-            {
-                name: (
-                    [(c["name"], str(c["type"]), c["nullable"], c["primary_key"]) for c in seen.get_columns(name)],
-                    sorted((i["name"] or "", tuple(i["column_names"])) for i in seen.get_indexes(name)),
-                    seen.get_foreign_keys(name)[0]["options"] if seen.get_foreign_keys(name) else None,
-                )
-                for name in seen.get_table_names()
-                if name != "alembic_version"
-            }
-        )
-        engine.dispose()
-    assert shapes[0] == shapes[1]
-
-
-async def test_a_store_of_a_newer_version_is_refused(settings: Settings) -> None:
-    async with open_store(settings):
-        pass
-    connection = sqlite3.connect(settings.store.sqlite_path)
-    connection.execute("update alembic_version set version_num = '9999'")
-    connection.commit()
-    connection.close()
-    with pytest.raises(ConfigError, match="newer"):
-        async with open_store(settings):
-            pass
-
-
-async def test_a_store_file_that_is_a_link_is_refused(settings: Settings, tmp_path: Path) -> None:
-    (tmp_path / "target.db").touch()
-    settings.store.sqlite_path.symlink_to(tmp_path / "target.db")
-    with pytest.raises(ConfigError):
-        async with open_store(settings):
-            pass
-
-
-async def test_the_store_file_is_for_its_owner_only(store: Store, settings: Settings) -> None:
-    await store.commit(commit("m:1", 0))
-    for path in settings.store.sqlite_path.parent.glob("store.db*"):
-        assert path.stat().st_mode & 0o077 == 0, path
-
-
-async def test_a_file_that_is_no_database_is_refused(settings: Settings) -> None:
-    settings.store.sqlite_path.write_bytes(b"no database at all " * 300)
-    with pytest.raises(ConfigError) as caught:
-        async with open_store(settings):
-            pass
-    assert caught.value.file == str(settings.store.sqlite_path)
-
-
-async def test_a_database_of_another_program_is_refused(settings: Settings) -> None:
-    connection = sqlite3.connect(settings.store.sqlite_path)
-    connection.execute("create table recipes(name)")
-    connection.close()
-    with pytest.raises(ConfigError, match="recipes"):
-        async with open_store(settings):
-            pass

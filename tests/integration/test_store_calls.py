@@ -11,8 +11,8 @@ from tiny_harness.store import Commit, NewEvent, Store, open_store
 
 
 @pytest.fixture
-async def store(settings: Settings) -> AsyncGenerator[Store]:
-    async with open_store(settings) as store:
+async def store(either: Settings) -> AsyncGenerator[Store]:
+    async with open_store(either) as store:
         snapshot = TaskSnapshot(task_id="t", context_id="c", state=TaskState.WORKING)
         event = NewEvent("task", lambda seq, at, _words: f'{{"seq":{seq},"at":"{at}"}}')
         await store.commit(Commit("t", "m:1", 0, [event], snapshot, "{}"))

@@ -1,23 +1,18 @@
 """What hooks, engines and observers leave in the store."""
 
-import sqlite3
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic import command
-from alembic.config import Config
 
+from tests.stores import execute
 from tiny_harness.contracts import Child, TaskSnapshot
 from tiny_harness.ext.task import Participant
 from tiny_harness.hooks import Verdict
 from tiny_harness.settings import Settings
 from tiny_harness.states import TaskState
 from tiny_harness.store import Commit, NewEvent, Store, open_store
-from tiny_harness.store.migrate import MIGRATIONS
-from tiny_harness.store.sqlite import open_engine
 
 START = (datetime.fromtimestamp(0, UTC), "")
 REFUSED = Verdict("policies/no-secrets", "command.invoked.pre", "refused", "no", 12)
@@ -25,8 +20,8 @@ SLOW = Verdict("policies/slow", "command.invoked.post", "slow", "", 2_000)
 
 
 @pytest.fixture
-async def store(settings: Settings) -> AsyncGenerator[Store]:
-    async with open_store(settings) as opened:
+async def store(either: Settings) -> AsyncGenerator[Store]:
+    async with open_store(either) as opened:
         yield opened
 
 
@@ -39,13 +34,6 @@ def commit(cause: str, head: int, after: TaskSnapshot | None = None, *verdicts: 
     after = after or snapshot()
     news = [NewEvent("input", lambda seq, *_: f'{{"seq":{seq}}}') for _ in range(events)]
     return Commit(after.task_id, cause, head, news, after, "", verdicts)
-
-
-def execute(settings: Settings, statement: str) -> list[Any]:
-    with sqlite3.connect(settings.store.sqlite_path, timeout=10) as connection:
-        found = connection.execute(statement).fetchall()
-    connection.close()
-    return found
 
 
 async def test_verdicts_are_kept_with_the_commit_that_writes(store: Store) -> None:
@@ -61,15 +49,15 @@ async def test_verdicts_are_kept_with_the_commit_that_writes(store: Store) -> No
     assert await store.verdicts("t2") == []
 
 
-async def test_purge_deletes_what_hooks_left(store: Store, settings: Settings) -> None:
+async def test_purge_deletes_what_hooks_left(store: Store, either: Settings) -> None:
     await store.register_observers(["o"])
     await store.commit(commit("m:1", 0, snapshot("t1", TaskState.COMPLETED), REFUSED))
     await store.advance_observer("o", "t1", 1)
     assert await store.purge(timedelta()) == 1
     assert await store.verdicts("t1") == []
-    assert execute(settings, "select * from observed") == []
+    assert await execute(either, "select * from observed") == []
     await store.advance_observer("o", "t1", 2)
-    assert execute(settings, "select * from observed") == []
+    assert await execute(either, "select * from observed") == []
 
 
 async def test_the_catalogue_that_was_saved_last_is_the_current_one(store: Store) -> None:
@@ -79,11 +67,11 @@ async def test_the_catalogue_that_was_saved_last_is_the_current_one(store: Store
         assert await store.current_catalogue() == (digest, f'{{"is":"{digest}"}}')
 
 
-async def test_an_engines_last_report_counts_and_silent_ones_are_forgotten(store: Store, settings: Settings) -> None:
+async def test_an_engines_last_report_counts_and_silent_ones_are_forgotten(store: Store, either: Settings) -> None:
     await store.report_engine("old", "d", "{}")
     await store.report_engine("gone", "d", "{}")
-    execute(settings, "update engines set at = at - 7200000 where engine_id = 'old'")
-    execute(settings, "update engines set at = at - 90000000 where engine_id = 'gone'")
+    await execute(either, "update engines set at = at - 7200000 where engine_id = 'old'")
+    await execute(either, "update engines set at = at - 90000000 where engine_id = 'gone'")
     await store.report_engine("new", "d", '{"up":false}')
     await store.report_engine("new", "e", '{"up":true}')
     lately = await store.engines(timedelta(hours=1))
@@ -107,9 +95,9 @@ async def test_snapshots_of_several_tasks_are_read_at_once(store: Store) -> None
     assert await store.snapshots([]) == {}
 
 
-async def test_an_observer_reads_from_its_registration_on_and_never_goes_back(store: Store, settings: Settings) -> None:
+async def test_an_observer_reads_from_its_registration_on_and_never_goes_back(store: Store, either: Settings) -> None:
     await store.commit(commit("m:1", 0))
-    execute(settings, "update events set at = at - 1000")
+    await execute(either, "update events set at = at - 1000")
     assert await store.unobserved_events("o", "t1", 10) == []
     await store.register_observers(["o", "p"])
     await store.commit(commit("m:2", 1, None, events=2))
@@ -137,40 +125,3 @@ async def test_changed_tasks_are_paged_and_tell_who_is_behind(store: Store) -> N
     last = await store.commit(commit("m:2", 1, snapshot("b")))
     assert last.events
     assert {task.task_id: task.is_behind for task in await store.changed_tasks("o", START, 9)}["b"]
-
-
-async def test_a_database_of_the_first_version_is_copied_and_migrated(settings: Settings, tmp_path: Path) -> None:
-    path = settings.store.sqlite_path
-    make_first_version(path)
-    async with open_store(settings) as store:
-        assert (await store.heads(["t1"])) == {"t1": 1}
-        await store.commit(commit("m:2", 1, None, REFUSED))
-        assert [one.verdict for one in await store.verdicts("t1")] == [REFUSED]
-        record = await store.task("t1")
-    assert record is not None
-    assert (record.snapshot.children, record.snapshot.model) == ((), None)
-    with sqlite3.connect(copy_of(path)) as connection:
-        assert connection.execute("select version_num from alembic_version").fetchall() == [("0001",)]
-        assert connection.execute("select task_id, head from tasks").fetchall() == [("t1", 1)]
-    connection.close()
-
-
-def copy_of(path: Path) -> Path:
-    """Find the copy that was made before the migration; its name says what the newest version is."""
-    [copy] = path.parent.glob(f"{path.name}.before-*")
-    return copy
-
-
-def make_first_version(path: Path) -> None:
-    """Make what 0.1 left: its tables, and a task as it wrote them."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    engine = open_engine(path, size=1, begin="BEGIN IMMEDIATE")
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-        connection.exec_driver_sql(
-            "insert into tasks values ('t1', 'c', 'TASK_STATE_WORKING', 1, ?, '{}', 1, 1)",
-            ('{"task_id":"t1","context_id":"c","state":"TASK_STATE_WORKING","head":1,"participants":[]}',),
-        )
-    engine.dispose()

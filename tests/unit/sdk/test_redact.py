@@ -181,7 +181,10 @@ def test_the_secrets_of_the_environment_are_collected() -> None:
         "TINY_HARNESS_TOKENS_PER_MINUTE": "100",
         "HOME": "/home/ann",
         "OPENAI_BASE_URL": "http://127.0.0.1",
+        "TINY_HARNESS_STORE_URL": "postgresql://ann:p%40ss@db/harness",
+        "TINY_HARNESS_REDIS_URL": "redis://[",
     }
     assert set(configured_secrets(environ)) == {
-        *("o-key", "a-key", "t-oken", "adm-in", "k1", "k2", "k1,k2", "new-one", "old-one", "new-one, old-one")
+        *("o-key", "a-key", "t-oken", "adm-in", "k1", "k2", "k1,k2", "new-one", "old-one", "new-one, old-one"),
+        *("p%40ss", "p@ss"),
     }

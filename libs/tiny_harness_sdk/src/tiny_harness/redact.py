@@ -7,6 +7,7 @@ rather leave a word alone than touch code, ids or prose. No pattern takes more t
 import re
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeGuard
+from urllib.parse import unquote, urlsplit
 
 MASK: Final = ":masked:"
 """Only of characters that an id may have, so that a masked document still has its shape."""
@@ -14,6 +15,8 @@ MIN_SECRET_CHARS: Final = 6
 """Shorter values stand in too many words."""
 
 _SECRET_VARIABLES: Final = frozenset({"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "TEMPORAL_API_KEY"})
+_ADDRESSES: Final = frozenset({"TINY_HARNESS_STORE_URL", "TINY_HARNESS_REDIS_URL"})
+"""Variables whose values hold a password, which is as much a secret alone."""
 _OUR_SECRETS: Final = re.compile(r"TINY_HARNESS_(?:.*_)?(?:TOKEN|SECRET|KEYS?|PASSWORD)(?:_.*)?", re.ASCII)
 
 _KEYS: Final = (
@@ -82,7 +85,18 @@ def configured_secrets(environ: Mapping[str, str], variables: Collection[str] = 
     for name, value in environ.items():
         if name in _SECRET_VARIABLES or name in variables or _OUR_SECRETS.fullmatch(name):
             found |= {value.strip(), *(part.strip() for part in value.split(","))}
+        elif name in _ADDRESSES:
+            found |= _passwords(value)
     return tuple(sorted(found - {""}))
+
+
+def _passwords(address: str) -> set[str]:
+    """Collect the password of an address, as it is written there and as it is meant."""
+    try:
+        password = urlsplit(address).password or ""
+    except ValueError:
+        return set()
+    return {password, unquote(password)}
 
 
 def _whole(_found: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -202,6 +202,24 @@ class StoreSettings(Section):
 
     sqlite_path: Path = Path("tiny-harness.db")
     """The store's file. Its folder is the home: one harness runs in it."""
+    url: str | None = None
+    """postgresql://host:5432/database, which any number of processes share; with `?sslmode=verify-full` over TLS. One
+    with a password goes into TINY_HARNESS_STORE_URL, which wins. Without any, the file is the store."""
+    ca_file: Path | None = None
+    """Certificates to trust in a PostgreSQL server, in PEM; TLS is asked for with it."""
+    timeout: PositiveFloat = 5.0
+    """Seconds after which a PostgreSQL server that does not answer counts as gone."""
+    max_connections: int = Field(default=10, ge=2)
+    """Connections to it that a process may open."""
+
+    @field_validator("url")
+    @classmethod
+    def _url_is_plain(cls, url: str | None) -> str | None:
+        if url is not None and not is_postgres_url(url):
+            raise ValueError("must be an address such as postgresql://host:5432/database")
+        if url is not None and holds_password(url):
+            raise ValueError("must hold no password; put the address into TINY_HARNESS_STORE_URL instead")
+        return url
 
 
 class RedisSettings(Section):
@@ -530,6 +548,22 @@ def is_redis_url(url: str) -> bool:
     if parts.scheme == "unix":
         return bool(parts.path)
     return parts.scheme in ("redis", "rediss") and bool(parts.hostname) and has_port
+
+
+def is_postgres_url(url: str) -> bool:
+    """Whether this can be the address of a PostgreSQL database; it may name several hosts, or none with a socket."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # half a pair of brackets
+        return False
+    return parts.scheme in ("postgresql", "postgres") and len(parts.path) > 1
+
+
+def holds_password(url: str) -> bool:
+    """Whether an address of a PostgreSQL database has a password in it, before the host or among its options."""
+    parts = urlsplit(url)
+    options = {name for name, _ in parse_qsl(parts.query)}
+    return parts.password is not None or bool(options & {"password", "sslpassword"})
 
 
 def login_name() -> str:

@@ -85,7 +85,7 @@ class Conversations:
         intake = _understood(message, record, caller)
         await self._check_references(caller, message.get("referenceTaskIds", ()))
         free = self._store.free_bytes()
-        if free < MIN_FREE_BYTES:
+        if free is not None and free < MIN_FREE_BYTES:
             raise DiskFull(free)
         if record is not None:
             return await self._send_to(caller, record, message, intake)
@@ -98,7 +98,7 @@ class Conversations:
             yield items
 
     async def wait_for_turn(self, sent: Sent) -> None:
-        """Wait until the turn that reads a message has ended, ten minutes at most.
+        """Wait until the turn that reads a message has ended, ten minutes at most, or this gateway stops.
 
         On a supervised task, until that has finished or needs something (adr-042).
         """
@@ -146,7 +146,8 @@ class Conversations:
         try:
             async with asyncio.timeout(CANCEL_PATIENCE_S):
                 await self._engine.cancel(task_id, Cancel(requested_by=caller.id))
-                await self._until(task_id, record.snapshot.head, is_terminal)
+                if await self._until(task_id, record.snapshot.head, is_terminal) is None:
+                    raise _stopping()
         except (TimeoutError, Unavailable) as error:
             raise Unavailable("the task has not answered the cancel yet; the cancel stands") from error
         ended = await self.record(caller, task_id)
@@ -185,6 +186,8 @@ class Conversations:
     async def _answered(self, task: TaskSnapshot, message_id: str) -> Receipt:
         """Wait for a command's reply, which stands behind the command in the log."""
         reply = await self._until(task.task_id, task.head, lambda event: is_reply_to(event, message_id))
+        if reply is None:
+            raise _stopping()
         return Receipt(seq=reply.seq - 1, received_as="command", is_answered=True)
 
     async def _repeat(self, caller: Sender, record: TaskRecord, intake: Intake) -> Receipt:
@@ -238,12 +241,20 @@ class Conversations:
         for task_id in task_ids:
             await self.record(caller, task_id)
 
-    async def _until(self, task_id: str, after: int, is_last: Callable[[Event], bool]) -> Event:
-        async with self.follow(task_id, after) as items:
+    async def _until(self, task_id: str, after: int, is_last: Callable[[Event], bool]) -> Event | None:
+        """Wait for an event; `None` if this gateway stops before there is one."""
+        async with (
+            self._subscriptions.follow(task_id, after, is_patient=True) as feed,
+            aclosing(feed.items()) as items,
+        ):
             async for item in items:
                 if isinstance(item, Event) and is_last(item):
                     return item
-        raise Unavailable("this gateway is stopping")
+        return None
+
+
+def _stopping() -> Unavailable:
+    return Unavailable("this gateway is stopping")
 
 
 def _sent(task_id: str, intake: Intake, receipt: Receipt, supervision: Supervision | None, caller: Sender) -> Sent:

@@ -20,8 +20,11 @@ def run(args: argparse.Namespace) -> int:
     settings = load_settings(args, create=False)
     source, target = settings.store.sqlite_path, Path(args.file)
     from tiny_harness.errors import ConfigError
+    from tiny_harness.store.open import store_url
     from tiny_harness.store.sqlite import copy_database
 
+    if store_url(settings) is not None:
+        raise ConfigError("a store on PostgreSQL is backed up by the means of that server, such as pg_dump")
     if not source.exists():
         raise ConfigError("there is no store yet, so nothing to copy", file=str(source))
     try:

@@ -12,7 +12,21 @@ from contextlib import suppress
 from typing import Final, NoReturn, Protocol
 
 from tiny_harness._version import __version__
-from tiny_harness.cli import backup, config, demo, doctor, hooks, schedules, send, serve, tasks, tokens, tui, worker
+from tiny_harness.cli import (
+    backup,
+    config,
+    demo,
+    doctor,
+    hooks,
+    schedules,
+    send,
+    serve,
+    store,
+    tasks,
+    tokens,
+    tui,
+    worker,
+)
 from tiny_harness.paths import resolve_config
 
 EXIT_FAILED: Final = 1
@@ -53,6 +67,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     config,
     tokens,
     schedules,
+    store,
     backup,
     doctor,
 )

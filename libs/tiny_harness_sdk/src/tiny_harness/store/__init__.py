@@ -1,6 +1,6 @@
 """The store: a port, its statements and its adapters."""
 
-from tiny_harness.store.open import open_store
+from tiny_harness.store.open import migrate_store, open_store
 from tiny_harness.store.port import (
     CallRow,
     CancelRequest,
@@ -37,5 +37,6 @@ __all__ = [
     "TaskQuery",
     "TaskRecord",
     "Written",
+    "migrate_store",
     "open_store",
 ]

@@ -14,9 +14,9 @@ def count_tasks(connection: Connection) -> dict[str, int]:
 
 def save_beat(connection: Connection, name: str, body: str) -> None:
     """Keep what a heartbeat saw instead of what the last one did (`Store.save_beat`)."""
-    connection.execute(sql.DELETE_BEAT, {"beat": name})
     now = connection.execute(sql.NOW).scalar_one()
-    connection.execute(sql.INSERT_BEAT, {"name": name, "body": body, "at": now})
+    if not connection.execute(sql.UPDATE_BEAT, {"beat": name, "seen": body, "now": now}).rowcount:
+        connection.execute(sql.INSERT_BEAT, {"name": name, "body": body, "at": now})
 
 
 def last_beat(connection: Connection, name: str) -> tuple[str, timedelta] | None:

@@ -34,9 +34,11 @@ def current_catalogue(connection: Connection) -> tuple[str, str] | None:
 
 def report_engine(connection: Connection, engine_id: str, digest: str, health: str) -> None:
     """Replace an engine's report, and drop those of the silent (`Store.report_engine`)."""
-    connection.execute(sql.DELETE_ENGINE, {"engine": engine_id, "age_ms": to_age(FORGOTTEN_AFTER)})
+    connection.execute(sql.DELETE_ENGINES, {"age_ms": to_age(FORGOTTEN_AFTER)})
     now = connection.execute(sql.NOW).scalar_one()
-    connection.execute(sql.INSERT_ENGINE, {"engine_id": engine_id, "digest": digest, "health": health, "at": now})
+    said = {"engine": engine_id, "known": digest, "word": health, "now": now}
+    if not connection.execute(sql.UPDATE_ENGINE, said).rowcount:
+        connection.execute(sql.INSERT_ENGINE, {"engine_id": engine_id, "digest": digest, "health": health, "at": now})
 
 
 def engines(connection: Connection, seen_within: timedelta) -> Sequence[EngineReport]:

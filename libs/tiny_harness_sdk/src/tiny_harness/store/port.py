@@ -5,6 +5,7 @@ and the database's own.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -184,7 +185,7 @@ class CallRow:
 
 
 class Reading(Protocol):
-    """Reads that are asked for together, in a thread: all of them see the same moment.
+    """Reads that are asked for together: all of them see the same moment.
 
     Those that `Store` has alone, too, mean the same there.
     """
@@ -223,7 +224,7 @@ class Store(Protocol):
         ...
 
     async def read(self, look: Callable[[Reading], T]) -> T:
-        """Read several things as of one moment: `look` runs in a thread, and only reads; what it raises comes out."""
+        """Read several things as of one moment: `look` only reads, and waits for nothing; what it raises comes out."""
         ...
 
     async def task(self, task_id: str) -> TaskRecord | None:
@@ -395,11 +396,19 @@ class Store(Protocol):
 
         Raises:
             FileExistsError: The file is there already.
+            ConfigError: The database has means of its own for that.
         """
         ...
 
-    def free_bytes(self) -> int:
-        """How much disk is left for the store."""
+    def alone(self, name: str) -> AbstractAsyncContextManager[bool]:
+        """Hold a name while the block runs, among all processes on this store; false: somebody else holds it.
+
+        A process that dies lets go at once, one that freezes after a while.
+        """
+        ...
+
+    def free_bytes(self) -> int | None:
+        """How much disk is left for the store; `None`: it is not ours to watch."""
         ...
 
     async def close(self) -> None:

@@ -179,3 +179,9 @@ class now_ms(GenericFunction[int]):
 def _sqlite_now(element: Any, compiler: Any, **_: Any) -> str:
     del element, compiler
     return "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
+
+
+@compiles(now_ms, "postgresql")
+def _postgres_now(element: Any, compiler: Any, **_: Any) -> str:
+    del element, compiler  # not now(), which stands still within a transaction that waited for a lock
+    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"

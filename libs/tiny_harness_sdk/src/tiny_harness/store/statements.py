@@ -1,6 +1,6 @@
 """Every statement that the store runs, built once: building one costs more CPU than running it."""
 
-from sqlalchemy import and_, bindparam, delete, exists, func, insert, or_, select, true, update
+from sqlalchemy import BigInteger, String, and_, bindparam, delete, exists, func, insert, or_, select, true, update
 
 from tiny_harness.states import TERMINAL_STATES
 from tiny_harness.store.schema import (
@@ -67,23 +67,27 @@ ON_ANY_TASK = (
     .where(tasks.c.context_id == bindparam("context"), task_participants.c.participant_id == bindparam("participant"))
     .limit(1)
 )
+_context = bindparam("context", type_=String())
+_state = bindparam("state", type_=String())
+_since_at = bindparam("since", type_=BigInteger())
+_after_at = bindparam("after_at", type_=BigInteger())
 _listed = (
     select(tasks, task_participants.c.updated_at.label("listed_at"))
     .select_from(task_participants.join(tasks))
     .where(
         task_participants.c.participant_id == bindparam("participant"),
-        or_(bindparam("context").is_(None), tasks.c.context_id == bindparam("context")),
-        or_(bindparam("state").is_(None), tasks.c.state == bindparam("state")),
-        or_(bindparam("since").is_(None), task_participants.c.updated_at > bindparam("since")),
+        or_(_context.is_(None), tasks.c.context_id == _context),
+        or_(_state.is_(None), tasks.c.state == _state),
+        or_(_since_at.is_(None), task_participants.c.updated_at > _since_at),
     )
 )
 LIST_TASKS = (
     _listed.where(
         or_(
-            bindparam("after_at").is_(None),
-            task_participants.c.updated_at < bindparam("after_at"),
+            _after_at.is_(None),
+            task_participants.c.updated_at < _after_at,
             and_(
-                task_participants.c.updated_at == bindparam("after_at"),
+                task_participants.c.updated_at == _after_at,
                 task_participants.c.task_id < bindparam("after_id"),
             ),
         )
@@ -128,7 +132,7 @@ _call_key = (
     tool_calls.c.step == bindparam("step_no"),
     tool_calls.c.call == bindparam("call_no"),
 )
-FIND_CALL = select(tool_calls.c.claim, tool_calls.c.record).where(*_call_key)
+LOCK_CALL = select(tool_calls.c.claim, tool_calls.c.record).where(*_call_key).with_for_update()
 INSERT_CALL = insert(tool_calls)
 UPDATE_CALL = update(tool_calls).where(*_call_key).values(record=bindparam("found"))
 CALLS_OF_TURNS = (
@@ -159,12 +163,15 @@ VERDICTS = (
 )
 
 # Engines
-NEWEST_CATALOGUE = select(catalogue).order_by(catalogue.c.at.desc()).limit(1)
+NEWEST_CATALOGUE = select(catalogue).order_by(catalogue.c.at.desc(), catalogue.c.digest).limit(1)
 INSERT_CATALOGUE = insert(catalogue)
 TOUCH_CATALOGUE = update(catalogue).where(catalogue.c.digest == bindparam("known")).values(at=bindparam("now"))
 INSERT_ENGINE = insert(engines)
-DELETE_ENGINE = delete(engines).where(
-    or_(engines.c.engine_id == bindparam("engine"), engines.c.at <= now_ms() - bindparam("age_ms"))
+DELETE_ENGINES = delete(engines).where(engines.c.at <= now_ms() - bindparam("age_ms"))
+UPDATE_ENGINE = (
+    update(engines)
+    .where(engines.c.engine_id == bindparam("engine"))
+    .values(digest=bindparam("known"), health=bindparam("word"), at=bindparam("now"))
 )
 ENGINES = (
     select(engines, (now_ms() - engines.c.at).label("age_ms"))
@@ -209,7 +216,12 @@ ADVANCE_OBSERVED = (
 )
 
 # Retention
-ENDED_TASKS = select(tasks.c.task_id).where(_ended, tasks.c.updated_at <= now_ms() - bindparam("age_ms")).limit(500)
+ENDED_TASKS = (
+    select(tasks.c.task_id)
+    .where(_ended, tasks.c.updated_at <= now_ms() - bindparam("age_ms"))
+    .limit(500)
+    .with_for_update(skip_locked=True)  # whoever else deletes has those
+)
 COUNT_ENDED = (
     select(func.count()).select_from(tasks).where(_ended, tasks.c.updated_at <= now_ms() - bindparam("age_ms"))
 )
@@ -242,5 +254,5 @@ REVOKE_TOKEN = (
 # Heartbeats
 TASKS_BY_STATE = select(tasks.c.state, func.count().label("number")).group_by(tasks.c.state)
 FIND_BEAT = select(beats, now_ms().label("now")).where(beats.c.name == bindparam("beat"))
-DELETE_BEAT = delete(beats).where(beats.c.name == bindparam("beat"))
+UPDATE_BEAT = update(beats).where(beats.c.name == bindparam("beat")).values(body=bindparam("seen"), at=bindparam("now"))
 INSERT_BEAT = insert(beats)

@@ -21,7 +21,9 @@ def add_token(
     note: str,
     lifetime: timedelta | None,
 ) -> None:
-    """Keep a token (`Store.add_token`)."""
+    """Keep a token (`Store.add_token`); a repeat, after an answer that was lost, finds it there."""
+    if connection.execute(sql.FIND_TOKEN, {"token_digest": digest}).first() is not None:
+        return
     now = connection.execute(sql.NOW).scalar_one()
     row = {
         "token_id": token_id,

@@ -48,7 +48,7 @@ def steps(connection: Connection, task_id: str, turns: Sequence[int]) -> Sequenc
 
 def _find(connection: Connection, task_id: str, turn: int, step: int, call: int) -> CallRow | None:
     key = {"task": task_id, "turn_no": turn, "step_no": step, "call_no": call}
-    row = connection.execute(sql.FIND_CALL, key).first()
+    row = connection.execute(sql.LOCK_CALL, key).first()
     return CallRow(turn, step, call, row.claim, row.record) if row else None
 
 
