@@ -3,13 +3,14 @@
 All but the first test have small windows and pages: the same code, in less time.
 """
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 from textual.pilot import Pilot
 
 from tests.unit.sdk.fake_client import FakeClient
-from tests.unit.sdk.tui_pilot import notice, open_app, state, texts, until
+from tests.unit.sdk.tui_pilot import PATIENCE_S, notice, open_app, state, texts, until
 from tiny_harness.client import DeltaText, MessageView, Received, Replied, TaskEvent, TaskShown, TaskView
 from tiny_harness.states import TaskState
 from tiny_harness.tui import carrier, older
@@ -52,12 +53,13 @@ def names(first: int, last: int) -> list[str]:
     return [f"m{number}" for number in range(first, last)]
 
 
-async def up(pilot: Pilot[None], app: HarnessApp) -> None:
-    """Scroll to the first line that there is."""
-    conversation = app.query_one(Conversation)
-    conversation.scroll_home(animate=False)
-    await pilot.pause()
-    await pilot.press("pageup")
+async def up_until_more(pilot: Pilot[None], app: HarnessApp) -> None:
+    """Scroll up, page by page and for as long as it takes, until there is more to read."""
+    seen = len(texts(app))
+    async with asyncio.timeout(PATIENCE_S):
+        while len(texts(app)) == seen:
+            await pilot.press("pageup")
+            await pilot.pause()
 
 
 async def test_the_last_messages_of_a_long_task_are_there_and_the_end_is_in_sight() -> None:
@@ -70,27 +72,26 @@ async def test_the_last_messages_of_a_long_task_are_there_and_the_end_is_in_sigh
 @pytest.mark.usefixtures("small")
 async def test_all_that_was_said_comes_as_the_reader_scrolls_up_each_once_and_in_order() -> None:
     async with open_app(client=long_client(20, FEW), task_id="old") as (_, app, pilot):
-        await until(pilot, lambda: len(texts(app)) == SMALL)
+        await until(pilot, lambda: len(texts(app)) >= SMALL)
         seen = 0
         while len(texts(app)) < FEW:
+            await pilot.pause()
             assert len(texts(app)) > seen
             seen = len(texts(app))
             assert texts(app) == names(FEW - seen, FEW)
-            await up(pilot, app)
-            await until(pilot, lambda seen=seen: len(texts(app)) > seen)
+            await up_until_more(pilot, app)
         assert texts(app) == names(0, FEW)
 
 
 @pytest.mark.usefixtures("small")
 async def test_what_the_reader_reads_stays_where_it_is_while_more_comes_above() -> None:
     async with open_app(client=long_client(20, FEW), task_id="old") as (_, app, pilot):
-        await until(pilot, lambda: len(texts(app)) == SMALL)
+        await until(pilot, lambda: len(texts(app)) >= SMALL)
         conversation = app.query_one(Conversation)
         conversation.scroll_to(y=10, animate=False)
         await pilot.pause()
         before = conversation.virtual_size.height - conversation.scroll_y
-        await pilot.press("pageup")
-        await until(pilot, lambda: len(texts(app)) > SMALL)
+        await up_until_more(pilot, app)
         await pilot.pause()
         await until(pilot, lambda: conversation.virtual_size.height - conversation.scroll_y >= before)
         assert conversation.scroll_y > 10, "the first line jumped into sight"
@@ -99,17 +100,18 @@ async def test_what_the_reader_reads_stays_where_it_is_while_more_comes_above() 
 @pytest.mark.usefixtures("small")
 async def test_a_reply_that_grows_below_a_long_conversation_does_not_pull_the_reader_down() -> None:
     async with open_app(client=long_client(20, FEW), task_id="old") as (client, app, pilot):
-        await until(pilot, lambda: len(texts(app)) == SMALL)
+        await until(pilot, lambda: len(texts(app)) >= SMALL)
         await pilot.press("pageup", "pageup")
-        place = app.query_one(Conversation).scroll_y
+        assert not app.query_one(Conversation).is_at_end
         for index in range(20):
             client.happen(
                 "old", DeltaText(message_id="a", turn=1, step=1, attempt=1, index=index, text=f"line {index}\n\n")
             )
         await until(pilot, lambda: texts(app)[-1].startswith("line 0") and "line 19" in texts(app)[-1])
-        assert app.query_one(Conversation).scroll_y == place
-        await pilot.press("pagedown", "pagedown", "pagedown", "pagedown", "pagedown")
-        await until(pilot, lambda: app.query_one(Conversation).is_at_end)
+        assert not app.query_one(Conversation).is_at_end
+        async with asyncio.timeout(PATIENCE_S):
+            while not app.query_one(Conversation).is_at_end:
+                await pilot.press("pagedown")
 
 
 @pytest.mark.usefixtures("small")
@@ -122,9 +124,7 @@ async def test_a_conversation_that_grows_long_lets_its_oldest_words_leave_the_sc
         await until(pilot, lambda: texts(app)[-1] == f"m{MOST + 49}")
         assert SMALL <= len(texts(app)) <= MOST
         while texts(app)[0] != "m0":
-            seen = len(texts(app))
-            await up(pilot, app)
-            await until(pilot, lambda seen=seen: len(texts(app)) > seen)
+            await up_until_more(pilot, app)
         assert texts(app) == names(0, MOST + 50)
 
 

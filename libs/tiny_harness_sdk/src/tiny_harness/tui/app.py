@@ -1,6 +1,7 @@
 """The full-screen surface: one conversation at a time, whatever other surfaces do to it shown at once."""
 
 import os
+import shutil
 from collections.abc import Callable, Iterable
 from typing import ClassVar, Final
 
@@ -9,7 +10,10 @@ from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.containers import Horizontal, Vertical
+from textual.events import Resize
+from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
+from textual.timer import Timer
 from textual.widgets import OptionList, Static, TextArea
 
 from tiny_harness.client import (
@@ -33,6 +37,7 @@ from tiny_harness.tui.telling import chosen
 from tiny_harness.tui.terminal import ending_by_signal, is_terminal_lost, theme_for
 
 TERMINAL_CHECK_S: Final = 1.0
+SETTLE_S: Final = 0.3
 USUAL: Final = 80
 """Columns from which on there is room to say what was used."""
 WIDE: Final = 110
@@ -61,6 +66,7 @@ class HarnessApp(Carrier):
         """`task_id` names the task to open first; default: a new conversation."""
         super().__init__(client)
         self._first_task = task_id
+        self._settling: Timer | None = None
         self.theme = theme_for(os.environ)
 
     def compose(self) -> ComposeResult:
@@ -97,7 +103,7 @@ class HarnessApp(Carrier):
         if self._first_task is not None:
             self._open(self._first_task)
         if not self.is_headless:
-            self.set_interval(TERMINAL_CHECK_S, self._leave_a_lost_terminal)
+            self.set_interval(TERMINAL_CHECK_S, self._check_terminal)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Say which keys work now; the others are dimmed, or not there when there is nothing to answer."""
@@ -245,9 +251,22 @@ class HarnessApp(Carrier):
         if self._room.parent is not None:
             self._open(self._room.parent)
 
-    def _leave_a_lost_terminal(self) -> None:
+    def on_resize(self) -> None:
+        """Draw everything anew once the size is settled: what was on its way may have been for another size."""
+        if self._settling is not None:
+            self._settling.stop()
+        self._settling = self.set_timer(SETTLE_S, self._draw_anew)
+
+    def _draw_anew(self) -> None:
+        if self._is_shown:
+            self.screen.refresh(layout=True)
+
+    def _check_terminal(self) -> None:
+        """Leave with the terminal, and notice a size whose signal was lost among others."""
         if is_terminal_lost():
             self.exit()
+        elif (size := Size(*shutil.get_terminal_size())) != self.size and size.area:
+            self.post_message(Resize(size, size))
 
 
 async def run_tui(address: Address, participant: str | None, task_id: str | None = None) -> None:

@@ -154,6 +154,8 @@ class Carrier(App[None]):
 
     async def see(self, room: Room, event: TaskEvent, *, is_watched: bool = False) -> None:
         """Take an event in and show it, unless the room is not open or its own stream shows it."""
+        if not self._is_shown:
+            return
         if isinstance(event, Reconnecting | Connected):
             self.query_one(StatusLine).show_link(event.reason if isinstance(event, Reconnecting) else "")
             return
@@ -194,6 +196,7 @@ class Carrier(App[None]):
     async def _read_older(self) -> None:
         """Read what came before the first message that is shown, page by page until there is something new."""
         room, conversation = self._room, self.query_one(Conversation)
+        room.wants_older = room.is_reading
         if room.is_reading or room.task_id is None:
             return
         room.is_reading = True
@@ -201,8 +204,10 @@ class Carrier(App[None]):
             while room.oldest and room is self._room:
                 messages, room.oldest = await read_older(self._client, room.task_id, room.oldest)
                 async with self._drawing:
-                    if room is self._room and await conversation.prepend(messages):
-                        return
+                    is_more = room is self._room and await conversation.prepend(messages)
+                if is_more and not room.wants_older:
+                    return
+                room.wants_older = room.wants_older and not is_more
         except HarnessError as error:
             self._tell(str(error))
         finally:
@@ -221,7 +226,7 @@ class Carrier(App[None]):
                     await self._client.tasks(limit=1)
             except (HarnessError, TimeoutError) as error:
                 trouble = str(error) or "no answer"
-            if not self._is_watching:
+            if self._is_shown and not self._is_watching:
                 self.query_one(StatusLine).show_link(trouble)
 
     def _enter(self, room: Room) -> None:
@@ -250,7 +255,14 @@ class Carrier(App[None]):
                 await self.query_one(Conversation).add(message, SENDING)
             self._outbox.post(outgoing)
 
+    @property
+    def _is_shown(self) -> bool:
+        """Whether the screen is whole; news may come while it is being taken down."""
+        return bool(self.screen_stack and self.screen_stack[0].query("#name"))
+
     def _show_room(self) -> None:
+        if not self._is_shown:
+            return
         self.possible = self._room.possible
         self.query_one(StatusLine).show(self._room)
         self.query_one(Family).show(self._room)
@@ -261,4 +273,5 @@ class Carrier(App[None]):
 
     def _tell(self, words: str) -> None:
         self.asks_cancel = False
-        self.query_one(Notice).tell(words)
+        if self._is_shown:
+            self.query_one(Notice).tell(words)

@@ -41,6 +41,8 @@ class Room:
     """`seq` of the event before which nothing was read yet; `None` if the server does not number its events."""
     is_reading: bool = False
     """Whether what came before is being read."""
+    wants_older: bool = False
+    """Whether the reader asked for more of it meanwhile."""
 
     def see(self, event: TaskEvent) -> None:
         """Take an event in."""

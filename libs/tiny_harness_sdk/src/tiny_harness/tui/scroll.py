@@ -13,7 +13,7 @@ class EndScroll(VerticalScroll):
 
     def on_mount(self) -> None:
         """Stay at the end."""
-        self._is_growing = False
+        self._is_growing = self._is_wanted = False
         self.anchor()
 
     @property
@@ -35,12 +35,21 @@ class EndScroll(VerticalScroll):
         """Grow at the start, if there is more."""
 
     async def _reach_top(self) -> None:
-        if not self._is_growing:
-            self._is_growing = True
-            try:
-                await self.reached_top()
-            finally:
-                self._is_growing = False
+        self._is_wanted = self._is_growing
+        if self._is_growing:
+            return
+        self._is_growing = True
+        try:
+            await self.reached_top()
+        finally:
+            self._is_growing = False
+        if self._is_wanted:
+            self.call_after_refresh(self._look_again)
+
+    async def _look_again(self) -> None:
+        """Grow again if the reader has come to the start while it grew, and is there still."""
+        if self.max_scroll_y > 0 and self.scroll_y < self.size.height:
+            await self._reach_top()
 
     @contextmanager
     def staying(self) -> Generator[None]:
