@@ -49,3 +49,16 @@ def test_a_server_is_backed_up_by_its_own_means(tmp_path: Path, capsys: pytest.C
 
 def run(config: Path, *arguments: str) -> int:
     return main([*arguments, "--config", str(config)])
+
+
+def test_a_task_that_nobody_knows_cannot_be_repaired_and_all_can_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "c.toml"
+    config.write_text(f"model.provider = 'scripted'\nstore.sqlite_path = '{tmp_path / 's.db'}'\n")
+    assert run(config, "tasks", "repair") == 2
+    capsys.readouterr()
+    assert run(config, "tasks", "repair", "nope") == 1
+    assert "nope" in capsys.readouterr().err
+    assert run(config, "tasks", "repair", "--all", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"told": 0}

@@ -1,7 +1,8 @@
 """Keeps store and Temporal together: at engine start, and every minute.
 
 Temporal may lose all it knows; the store decides. Every open task gets a run, every unfinished one is told to look at
-the store, and a cancel that nobody answered is carried out here.
+the store, and a cancel that nobody answered is carried out here. Of many engines on a store one does it at a time, and
+none soon after another: which one does not matter.
 """
 
 import asyncio
@@ -23,7 +24,11 @@ from tiny_harness_engine.runs import Runs
 
 log = logging.getLogger(__name__)
 
+NAME: Final = "housekeeping"
+"""What an engine holds in the store during a pass, and under which it says that it has made one."""
 INTERVAL_S: Final = 60.0
+SOON: Final = timedelta(seconds=50)
+"""A pass of another engine that is younger makes ours needless."""
 PAGE: Final = 500
 AT_ONCE: Final = 8
 """Calls to Temporal that housekeeping makes at the same time; turns come first."""
@@ -42,22 +47,35 @@ class Housekeeping:
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     async def run(self) -> None:
-        """Pass over the tasks until cancelled."""
+        """Pass over the tasks until cancelled: at once, for this engine may be the first after a crash of all."""
+        is_first = True
         while True:
             try:
-                await self.once()
+                if is_first or not await self._was_done():
+                    is_first = not await self.once()
             except Exception:  # a bug costs one pass: without housekeeping nothing would ever heal
                 log.exception("housekeeping could not finish; it tries again in %s s", INTERVAL_S)
             await asyncio.sleep(INTERVAL_S)
 
-    async def once(self) -> None:
-        """Make one pass."""
+    async def once(self) -> bool:
+        """Make one pass; false if another engine is at it."""
+        async with self._store.alone(NAME) as is_ours:
+            if is_ours:
+                await self._pass()
+        return is_ours
+
+    async def _was_done(self) -> bool:
+        last = await self._store.last_beat(NAME)
+        return last is not None and last[1] < SOON
+
+    async def _pass(self) -> None:
         await self._force_cancels()
         unfinished = await self._ids([TaskState.WORKING, TaskState.SUBMITTED])
         await self._each(unfinished, self._reconcile)
         known = set(unfinished) | await self._running()
         missing = [task_id for task_id in await self._ids(sorted(OPEN_STATES)) if task_id not in known]
         await self._each(missing, self._start)
+        await self._store.save_beat(NAME, "{}")
 
     async def _ids(self, states: list[TaskState]) -> list[str]:
         found: list[str] = []

@@ -1,4 +1,4 @@
-"""`tiny-harness tasks`: list, show, answer, update, complete, cancel, acknowledge, purge."""
+"""`tiny-harness tasks`: list, show, answer, update, complete, cancel, acknowledge, repair, purge."""
 
 import argparse
 from collections.abc import Awaitable, Callable
@@ -15,6 +15,7 @@ from tiny_harness.cli.output import (
     task_json,
 )
 from tiny_harness.cli.start import add_target, ask_for_token, call_target, load_settings, run_async
+from tiny_harness.cli.tasks_repair import add_repair_arguments, repair
 from tiny_harness.cli.turn import show_turn
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tiny_harness.ext.plan import Plan
 
 NAME = "tasks"
-HELP = "list, show, answer, complete, cancel or purge tasks"
+HELP = "list, show, answer, complete, cancel, repair or purge tasks"
 
 MAX_OUTPUT: Final = 100
 """Characters of a plan step's output that are shown."""
@@ -38,6 +39,8 @@ ACTS: Final[dict[str, tuple[str, Act]]] = {
         lambda client, task_id: client.acknowledge(task_id),
     ),
 }
+OF_OPERATORS: Final = ("purge", "repair")
+"""Verbs that go to store and Temporal themselves."""
 ENDS: Final = {"complete": "COMPLETED", "cancel": "CANCELED"}
 """How a task that has been acted on has ended."""
 
@@ -64,18 +67,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     update.add_argument("--minutes", type=_count, default=0, help="of running: how long you will say nothing")
     purge = verbs.add_parser("purge", help="delete ended tasks that are older than [retention] says")
     purge.add_argument("--dry-run", action="store_true", help="only count them")
+    add_repair_arguments(verbs.add_parser("repair", help="mend tasks whose run is stuck, or knows more than the store"))
     for verb, sub in verbs.choices.items():
         sub.add_argument("--json", action="store_true", help="print JSON")
         sub.add_argument("--config", metavar="PATH", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-        if verb != "purge":
+        if verb not in OF_OPERATORS:
             add_target(sub)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run a verb."""
-    if args.verb != "purge":
+    if args.verb not in OF_OPERATORS:
         ask_for_token(args)
-    verbs = {"list": _list, "answer": _answer, "update": _update, "purge": _purge}
+    verbs = {"list": _list, "answer": _answer, "update": _update, "purge": _purge, "repair": repair}
     return run_async(verbs.get(args.verb, _act)(args))
 
 

@@ -110,6 +110,8 @@ class StepActivity:
         events = await self._store.words(request.task_id, MAX_EVENTS)
         reading = [message.message_id for message in request.reading]
         conversation = read_conversation(events, reading, await self._work_of(request.task_id, events))
+        if reading and not conversation.asked and request.step == 1:
+            return StepAnswer(failure="The message was lost with the store's last changes. Please send it again.")
         senders = {message.message_id: message.sender for message in request.reading}
         gates, verdicts = await self._gate.messages(subject, conversation, senders)
         refusals = conversation.refusals(gates)

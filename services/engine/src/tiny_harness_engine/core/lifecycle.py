@@ -213,6 +213,12 @@ def cancel(snapshot: TaskSnapshot) -> Decision | None:
     return None if snapshot.state.is_terminal else end_task(snapshot, TaskState.CANCELED)
 
 
+def restore(snapshot: TaskSnapshot) -> Decision:
+    """Tell a task as it is, after the store has lost what led there."""
+    told = Draft(kind="state", state=snapshot.state, sub_state=snapshot.sub_state, tells_task=True)
+    return Decision(snapshot=snapshot, drafts=(told,))
+
+
 def is_running(snapshot: TaskSnapshot) -> bool:
     """Whether a turn is to be worked on."""
     return snapshot.state is TaskState.WORKING and bool(snapshot.reading)

@@ -46,6 +46,8 @@ class Ledger:
         """Counts what may give `run` something to do."""
         self.changed_at = workflow.now()
         self.on_change: list[Callable[[], None]] = []
+        self._is_store_behind = False
+        """Whether the store's last answer was older than the state: it was restored, or another server took over."""
 
     @property
     def is_open(self) -> bool:
@@ -93,8 +95,14 @@ class Ledger:
             start_to_close_timeout=LOCAL_COMMIT_TIMEOUT,
             retry_policy=LOCAL_COMMIT_RETRY,
         )
-        if self.state is None or (answer.snapshot is not None and answer.snapshot.head > self.state.head):
+        if self.state is None or head_of(answer.snapshot) != self.state.head:
             self._adopt(answer.snapshot)
+
+    async def restore(self) -> None:
+        """Write the state anew if the store has lost commits that it knows of; what was said in them is gone."""
+        state = self.state
+        if state is not None and self._is_store_behind:
+            await self.commit(f"restored:{state.head}", lambda now: lifecycle.restore(now) if now else None)
 
     async def _call(self, name: str, request: Any, answer: type[Any], quick: timedelta, patient: timedelta) -> Any:
         """Run an activity here and now; if the store does not answer at once, as one that may take its time."""
@@ -110,12 +118,24 @@ class Ledger:
             name, request, result_type=answer, start_to_close_timeout=patient, retry_policy=COMMIT_RETRY
         )
 
-    def _adopt(self, state: TaskSnapshot | None) -> None:
-        self.state = state
+    def _adopt(self, found: TaskSnapshot | None) -> None:
+        self._is_store_behind = head_of(found) < head_of(self.state)
+        if self._is_store_behind:
+            # Going back would use numbers twice that streams have seen: the next commit marks them as lost.
+            workflow.logger.warning(
+                "the store has lost commits: it is at %s, the task at %s", head_of(found), head_of(self.state)
+            )
+            return
+        self.state = found
         self.news += 1
         self.changed_at = workflow.now()
         for tell in self.on_change:
             tell()
+
+
+def head_of(state: TaskSnapshot | None) -> int:
+    """The number of a task's last event, 0 before there is one."""
+    return state.head if state is not None else 0
 
 
 def is_final(error: FailureError) -> bool:

@@ -132,7 +132,10 @@ class TaskWorkflow:
 
     @workflow.signal(name=contracts.RECONCILE)
     async def reconcile(self) -> None:
-        """Look whether the store is ahead: an input may have been committed by a worker that died."""
+        """Look whether the store is ahead, or behind.
+
+        An input may have been committed by a worker that died; a failover may have lost commits.
+        """
         await self._guarded("reconcile", None)
 
     @workflow.query(name=contracts.SNAPSHOT)
@@ -217,6 +220,8 @@ class TaskWorkflow:
                 await self._ledger.load(refresh=refresh or decide is None)
                 if decide is not None:
                     await self._ledger.commit(cause, decide)
+                else:
+                    await self._ledger.restore()
         except Exception:  # noqa: BLE001 - a bug costs one call: nobody waits for a signal, housekeeping sends it again
             workflow.logger.exception("%s failed", cause)
         self._ledger.news += 1
