@@ -30,7 +30,7 @@ def settings_of(home: Path, port: int = 0) -> Settings:
 class PollingSubscriptions:
     """Asks the store for each stream by itself."""
 
-    def __init__(self, store: Store, *_: Any) -> None:
+    def __init__(self, store: Store, *_: Any, **__: Any) -> None:
         self._store = store
 
     @asynccontextmanager
@@ -41,8 +41,7 @@ class PollingSubscriptions:
         return None
 
     @asynccontextmanager
-    async def follow(self, task_id: str, after: int, *, deltas: bool = False) -> AsyncGenerator[Any]:
-        del deltas
+    async def follow(self, task_id: str, after: int, **_: bool) -> AsyncGenerator[Any]:
         yield _PollingFeed(self._store, task_id, after)
 
 

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -36,6 +37,9 @@ ATTACH_TIMEOUT_S: Final = 45.0
 (`temporal.connect.START_TIMEOUT_S`, `web_server.DRAIN_TIMEOUT_S`)."""
 ATTACH_INTERVAL_S: Final = 0.1
 TAKE_OVER_INTERVAL_S: Final = 1.0
+WORKER_GRACE: Final = timedelta(seconds=20)
+"""How long an engine of its own goes on with what it does when it is told to stop: most answers of a model are whole
+then. Less than the 30 s that whoever stops it waits before it kills."""
 
 log = logging.getLogger(__name__)
 
@@ -86,13 +90,14 @@ async def running_harness(
         run_dir = run_folder(home) if home else Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="th-")))
         stack.enter_context(hold_lock(run_dir / "harness.lock", str(home or run_dir)))
         token = read_token(home or run_dir) if settings.auth.mode == "local" else None
-        tcp = _bind(settings, stack) if serve_tcp else None
+        from tiny_harness.web_server import bind_tcp, serving
+
+        tcp = bind_tcp(settings.server.host, settings.server.port) if serve_tcp else None
         if tcp is not None:
+            stack.callback(tcp.close)
             settings = _with_port(settings, tcp.getsockname()[1])
         engine = {"commands": commands, "plugins": plugins, "builtin_commands": builtin_commands} if worker else None
         app = await _compose(settings, stack, run_dir, token, engine, services)
-        from tiny_harness.web_server import serving
-
         path = stack.enter_context(socket_path(run_dir))
         await stack.enter_async_context(serving(app, path, tcp))
         url = settings.server.url if tcp is not None else None
@@ -104,40 +109,41 @@ async def running_harness(
 async def running_worker(
     settings: Settings,
     *,
-    home: Path,
     commands: "CommandRegistry | None" = None,
     plugins: "Sequence[Plugin]" = (),
     builtin_commands: bool = True,
     services: Mapping[str, str] = SERVICES,
 ) -> AsyncGenerator[None]:
-    """Run an engine alone while the block runs, on the Temporal server that the settings name.
+    """Run an engine alone while the block runs, on the Temporal server that the settings name. Needs no home.
 
-    See `running_harness` for the arguments.
+    At the end of the block it takes no more work, and what runs has `WORKER_GRACE` to finish; the rest goes to another
+    engine. See `running_harness` for the arguments.
 
     Raises:
-        ConfigError: Temporal or the store cannot be had.
+        ConfigError: The settings name no Temporal server, or something in them cannot be had.
+        Unavailable: Temporal or the store does not answer.
     """
+    from tiny_harness.admin import Admin
     from tiny_harness.bus import open_bus
+    from tiny_harness.readiness import Readiness
     from tiny_harness.store import open_store
-    from tiny_harness.temporal import open_temporal
+    from tiny_harness.temporal import connect_temporal
+    from tiny_harness.web_server import bind_tcp, serving
 
-    async with (
-        open_temporal(settings, run_folder(home)) as pending,
-        open_store(settings) as store,
-        open_bus(settings) as bus,
-    ):
+    async with AsyncExitStack() as stack:
+        bind = settings.o11y.admin
+        tcp = stack.enter_context(bind_tcp(*bind, "o11y.admin_bind")) if bind else None
         open_worker = _load(services["worker"])
-        temporal = await pending.ready()
-        async with open_worker(
-            settings,
-            store=store,
-            bus=bus,
-            temporal=temporal,
-            commands=commands,
-            plugins=plugins,
-            builtin_commands=builtin_commands,
-        ):
-            yield
+        store = await stack.enter_async_context(open_store(settings))
+        bus = await stack.enter_async_context(open_bus(settings))
+        temporal = await connect_temporal(settings)
+        admin = Admin(Readiness(store, temporal, bus))
+        await stack.enter_async_context(serving(admin.app, None, tcp))
+        engine = {"commands": commands, "plugins": plugins, "builtin_commands": builtin_commands}
+        worker = open_worker(settings, store=store, bus=bus, temporal=temporal, grace=WORKER_GRACE, **engine)
+        await stack.enter_async_context(worker)
+        stack.enter_context(admin.working())
+        yield
 
 
 @asynccontextmanager
@@ -219,14 +225,6 @@ async def _compose(
 def _load(name: str) -> Any:
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)
-
-
-def _bind(settings: Settings, stack: AsyncExitStack) -> Any:
-    from tiny_harness.web_server import bind_tcp
-
-    tcp = bind_tcp(settings.server.host, settings.server.port)
-    stack.callback(tcp.close)
-    return tcp
 
 
 def _with_port(settings: Settings, port: int) -> Settings:

@@ -25,6 +25,8 @@ DEFAULT_ANTHROPIC_MODEL: Final = "claude-sonnet-5"
 DEFAULT_ANTHROPIC_OUTPUT: Final = 16_000
 """Anthropic's API wants a bound; this one leaves room for thinking, which counts, and every newer model takes it."""
 
+MAX_PORT: Final = 65_535
+
 AGENT_NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
 
@@ -181,19 +183,17 @@ class ServerSettings(Section):
     @property
     def host(self) -> str:
         """The host of `bind`."""
-        return self.bind.rpartition(":")[0].strip("[]")
+        return split_bind(self.bind)[0]
 
     @property
     def port(self) -> int:
         """The port of `bind`; 0 picks a free one."""
-        return int(self.bind.rpartition(":")[2])
+        return split_bind(self.bind)[1]
 
     @field_validator("bind")
     @classmethod
     def _bind_is_host_and_port(cls, bind: str) -> str:
-        host, _, port = bind.rpartition(":")
-        if not host or not port.isdecimal() or int(port) > 65535:
-            raise ValueError("must be HOST:PORT")
+        split_bind(bind)
         return bind
 
 
@@ -447,12 +447,26 @@ class HeartbeatSettings(Section):
 
 
 class ObservabilitySettings(Section):
-    """`[o11y]`: logs."""
+    """`[o11y]`: logs and probes."""
 
     log_file: Path | None = None
     """Where to log; default: standard error, for `serve` and `worker` only."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """How much is logged."""
+    admin_bind: str | None = None
+    """Where an engine in a process of its own answers probes (`/healthz`, `/readyz`), HOST:PORT; unset: nowhere."""
+
+    @property
+    def admin(self) -> tuple[str, int] | None:
+        """Host and port of `admin_bind`, if there is one."""
+        return None if self.admin_bind is None else split_bind(self.admin_bind)
+
+    @field_validator("admin_bind")
+    @classmethod
+    def _bind_is_host_and_port(cls, bind: str | None) -> str | None:
+        if bind is not None:
+            split_bind(bind)
+        return bind
 
 
 class Settings(Section):
@@ -536,6 +550,19 @@ class Settings(Section):
         from tiny_harness.config_file import read_settings  # late: settings must not need a TOML parser
 
         return read_settings(cls, path)
+
+
+def split_bind(bind: str) -> tuple[str, int]:
+    """Take HOST:PORT apart; the host comes without brackets.
+
+    Raises:
+        ValueError: It is not of that form.
+    """
+    host, _, port = bind.rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdecimal() or int(port) > MAX_PORT:
+        raise ValueError("must be HOST:PORT")
+    return host, int(port)
 
 
 def is_redis_url(url: str) -> bool:

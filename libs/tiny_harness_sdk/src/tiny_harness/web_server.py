@@ -40,13 +40,18 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(app: Starlette, path: Path, tcp: socket.socket | None) -> AsyncGenerator[None]:
-    """Serve an app on a Unix socket (0600), and on a bound TCP socket if given, while the block runs.
+async def serving(app: Starlette, path: Path | None, tcp: socket.socket | None) -> AsyncGenerator[None]:
+    """Serve an app on a Unix socket (0600) and on a bound TCP socket, whichever are given, while the block runs.
+
+    At its end nothing more is accepted, streams end (`app.state.stop_streams`, where there are some), and calls in
+    flight have `DRAIN_TIMEOUT_S`.
 
     Raises:
         ConfigError: The Unix socket cannot be made.
     """
-    servers: list[tuple[_Server, list[socket.socket] | None]] = [(_Server(_config(app, uds=str(path))), None)]
+    servers: list[tuple[_Server, list[socket.socket] | None]] = []
+    if path is not None:
+        servers.append((_Server(_config(app, uds=str(path))), None))
     if tcp is not None:
         servers.append((_Server(_config(app)), [tcp]))
     async with app.router.lifespan_context(app), AsyncExitStack() as stack:
@@ -57,13 +62,15 @@ async def serving(app: Starlette, path: Path, tcp: socket.socket | None) -> Asyn
                 await work  # raises what went wrong
         for server, _ in servers:  # before any is waited for: they drain at the same time
             stack.callback(server.ask_to_stop)
-        stack.callback(app.state.stop_streams)
-        os.chmod(path, 0o600)
+        if hasattr(app.state, "stop_streams"):
+            stack.callback(app.state.stop_streams)
+        if path is not None:
+            os.chmod(path, 0o600)
         yield
 
 
-def bind_tcp(host: str, port: int) -> socket.socket:
-    """Bind a TCP port.
+def bind_tcp(host: str, port: int, key: str = "server.bind") -> socket.socket:
+    """Bind a TCP port; `key` is the configuration's that says which.
 
     Raises:
         ConfigError: It is in use, or not ours to use.
@@ -75,7 +82,7 @@ def bind_tcp(host: str, port: int) -> socket.socket:
         sock.bind((host, port))
     except OSError as error:
         sock.close()
-        raise ConfigError(f"{host}:{port} cannot be used ({error.strerror})", key="server.bind") from error
+        raise ConfigError(f"{host}:{port} cannot be used ({error.strerror})", key=key) from error
     return sock
 
 

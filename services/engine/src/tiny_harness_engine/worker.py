@@ -54,7 +54,7 @@ from tiny_harness_engine.workflows.supervisor import SupervisorWorkflow
 from tiny_harness_engine.workflows.task import TaskWorkflow
 
 GRACE: Final = timedelta(seconds=3)
-"""How long running activities may go on when the worker stops; a step that is cut runs again elsewhere."""
+"""On one machine, where somebody waits for the process to end."""
 CACHED_WORKFLOWS: Final = 500
 CONCURRENT_STEPS: Final = 100
 
@@ -73,6 +73,7 @@ async def open_worker(
     commands: CommandRegistry | None = None,
     plugins: Sequence[Plugin] = (),
     builtin_commands: bool = True,
+    grace: timedelta = GRACE,
 ) -> AsyncGenerator[None]:
     """Run the engine while the block runs.
 
@@ -85,6 +86,7 @@ async def open_worker(
         commands: Commands registered from code.
         plugins: Plugins made in code.
         builtin_commands: Whether the built-in commands are there.
+        grace: How long running activities may go on at the end; one that is cut runs again elsewhere.
 
     Raises:
         ConfigError: The model cannot be had.
@@ -125,7 +127,7 @@ async def open_worker(
             max_cached_workflows=CACHED_WORKFLOWS,
             max_concurrent_activities=CONCURRENT_STEPS,
             max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
-            graceful_shutdown_timeout=GRACE,
+            graceful_shutdown_timeout=grace,
         )
         housekeeping = Housekeeping(committer, temporal, runs)
         async with (

@@ -16,6 +16,7 @@ from temporalio.client import Client
 
 from tiny_harness.bus import Bus
 from tiny_harness.errors import HarnessError
+from tiny_harness.readiness import Readiness
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store
 from tiny_harness_gateway.acknowledging import Acknowledging
@@ -58,6 +59,7 @@ def create_app(
     token: str | None = None,
     engine: EngineClient | None = None,
     hears_engine: bool = True,
+    drain_s: float = 0.0,
 ) -> Starlette:
     """Build the gateway. `app.state.stop_streams()` ends its streams, so that a server can stop at once.
 
@@ -69,18 +71,20 @@ def create_app(
         token: What clients of mode `local` show on TCP.
         engine: Stands in for Temporal in tests.
         hears_engine: Whether the engine publishes on this bus; else the store is asked twice a second.
+        drain_s: Seconds that blocking calls may wait for their turn once streams are told to end; then they get the
+            task as it stands.
     """
     if engine is None:
         if temporal is None:
             raise ValueError("a gateway needs Temporal or an engine client")
         engine = TemporalEngineClient(temporal, settings.temporal.task_queue)
-    subscriptions = Subscriptions(store, bus, None if hears_engine else DEAF_INTERVAL_S)
+    subscriptions = Subscriptions(store, bus, None if hears_engine else DEAF_INTERVAL_S, drain_s=drain_s)
     conversations = Conversations(settings, store, engine, subscriptions)
 
     credentials = open_credentials(settings, store, token)
     rate = open_rate(settings)
     workers = WorkersRoute(WorkerTools(conversations))
-    health = Health(store, temporal, bus, hears_engine=hears_engine)
+    health = Health(Readiness(store, temporal, bus), bus, hears_engine=hears_engine)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:

@@ -32,7 +32,8 @@ log = logging.getLogger(__name__)
 class Subscriptions:
     """All feeds of this process. Open with `running`."""
 
-    def __init__(self, store: Store, bus: Bus, check_interval_s: float | None = None) -> None:
+    def __init__(self, store: Store, bus: Bus, check_interval_s: float | None = None, *, drain_s: float = 0.0) -> None:
+        """`drain_s` is how long those who wait for an answer may go on once streams are told to end."""
         self._store = store
         self._bus = bus
         self._check_interval_s = check_interval_s or CHECK_INTERVAL_S
@@ -41,6 +42,7 @@ class Subscriptions:
         self._replays = asyncio.Semaphore(REPLAYS_AT_ONCE)
         self._has_lagged = asyncio.Event()
         self._is_stopping = False
+        self._drain_s = drain_s
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -52,21 +54,32 @@ class Subscriptions:
                 try:
                     yield
                 finally:
-                    self.close_feeds()
+                    self._is_stopping = True
+                    self._close()
 
     def close_feeds(self) -> None:
-        """End all feeds cleanly, and those that are still opened: their clients resume elsewhere."""
+        """End all streams cleanly, and those that are still opened: their clients resume elsewhere.
+
+        Who waits for an answer cannot, and has a while to get it.
+        """
         self._is_stopping = True
+        self._close(of_streams_only=True)
+        asyncio.get_running_loop().call_later(self._drain_s, self._close)
+
+    def _close(self, *, of_streams_only: bool = False) -> None:
         for feed in [feed for feeds in self._feeds.values() for feed in feeds]:
-            feed.close()
+            if not (of_streams_only and feed.is_patient):
+                feed.close()
 
     @asynccontextmanager
-    async def follow(self, task_id: str, after: int, *, deltas: bool = False) -> AsyncGenerator["Feed"]:
-        """Open a feed of the events with `seq > after`, and of deltas if wanted."""
+    async def follow(
+        self, task_id: str, after: int, *, deltas: bool = False, is_patient: bool = False
+    ) -> AsyncGenerator["Feed"]:
+        """Open a feed of the events with `seq > after`, and of deltas if wanted; a patient one outlives streams."""
         if self._reader is None:
             raise RuntimeError("subscriptions are not running")
-        feed = Feed(self._store, self._replays, task_id, after, deltas)
-        if self._is_stopping:
+        feed = Feed(self._store, self._replays, task_id, after, deltas, is_patient)
+        if self._is_stopping and not is_patient:
             feed.close()
         await self._reader.watch(task_id)
         self._feeds[task_id].add(feed)
@@ -114,9 +127,13 @@ class Subscriptions:
 class Feed:
     """One reader's view of one task: an async iterator of events and deltas, in order."""
 
-    def __init__(self, store: Store, replays: asyncio.Semaphore, task_id: str, after: int, deltas: bool) -> None:
+    def __init__(
+        self, store: Store, replays: asyncio.Semaphore, task_id: str, after: int, deltas: bool, is_patient: bool = False
+    ) -> None:
         self.cursor = after
         """Number of the last event that was given out."""
+        self.is_patient = is_patient
+        """Whether somebody waits for an answer by it, rather than streams."""
         self._store = store
         self._replays = replays
         self._task_id = task_id

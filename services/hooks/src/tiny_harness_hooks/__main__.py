@@ -2,30 +2,21 @@
 
 import argparse
 import asyncio
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tiny_harness.cli.start import run_async
-from tiny_harness.errors import HarnessError
 from tiny_harness.executors import DEFAULT_BIND, serving_executors
 from tiny_harness.logs import configure_logs
+from tiny_harness.service import end_process, run_work
 from tiny_harness.settings import ObservabilitySettings
 from tiny_harness_hooks.app import DEFAULT_NAME, create_app
 
-EXIT_USAGE = 2
-
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the service; returns the exit status: 0 stopped, 2 usage or configuration."""
+    """Run the service; returns the exit status: 0 stopped, 1 failed, 2 usage or configuration."""
     args = _parser().parse_args(argv)
     configure_logs(ObservabilitySettings(), is_service=True)
-    try:
-        return run_async(_serve(args), stopped=0)
-    except HarnessError as error:
-        print(f"tiny_harness_hooks: {error}", file=sys.stderr)
-        return EXIT_USAGE
+    return run_work("tiny_harness_hooks", _serve(args))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,7 +39,4 @@ async def _serve(args: argparse.Namespace) -> int:
 
 
 if __name__ == "__main__":
-    status = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)  # the short way: a plain function that hangs would keep the process
+    end_process(main())

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     """Run a verb; makes no home."""
     if args.verb == hooks_check.NAME:
         return hooks_check.run(args)
-    return run_async(_serve(args), stopped=0)
+    return run_async(_serve(args), stopped=0, may_hurry=True)
 
 
 async def _serve(args: argparse.Namespace) -> int:

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGTERM, SIGHUP or SIGINT."""
-    return run_async(_run(args), stopped=0)
+    return run_async(_run(args), stopped=0, may_hurry=True)
 
 
 async def _run(args: argparse.Namespace) -> int:

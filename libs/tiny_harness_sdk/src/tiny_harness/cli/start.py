@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EXIT_INTERRUPTED: Final = 130
+EXIT_HURRIED: Final = 1
+"""Of a service that was told twice to stop: something may have been cut."""
 TOKEN_VARIABLE: Final = "TINY_HARNESS_TOKEN"
 TOKEN_MODES: Final = ("tokens", "jwt")
 """Of `[auth] mode`: those in which the Unix socket wants a token, too."""
@@ -202,8 +204,15 @@ async def _call(
             await asyncio.sleep(busy.retry_after_s)
 
 
-def run_async(work: Coroutine[Any, Any, int], *, stopped: int = EXIT_INTERRUPTED) -> int:
-    """Run a command's coroutine; SIGTERM, SIGHUP and SIGINT end it cleanly with the given status."""
+def run_async(work: Coroutine[Any, Any, int], *, stopped: int = EXIT_INTERRUPTED, may_hurry: bool = False) -> int:
+    """Run a command's coroutine; SIGTERM, SIGHUP and SIGINT end it cleanly with the given status.
+
+    Args:
+        work: The coroutine.
+        stopped: The status after such an end.
+        may_hurry: A second signal ends the process at once, whatever it still waits for. Its children see to their own
+            ends, as after `kill -9`.
+    """
     import asyncio
 
     import uvloop
@@ -211,8 +220,17 @@ def run_async(work: Coroutine[Any, Any, int], *, stopped: int = EXIT_INTERRUPTED
     async def guarded() -> int:
         task = asyncio.ensure_future(work)
         loop = asyncio.get_running_loop()
+        is_asked = False
+
+        def stop() -> None:
+            nonlocal is_asked
+            if is_asked and may_hurry:
+                os._exit(EXIT_HURRIED)
+            is_asked = True
+            task.cancel()
+
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            loop.add_signal_handler(number, task.cancel)
+            loop.add_signal_handler(number, stop)
         try:
             return await task
         except asyncio.CancelledError:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from tiny_harness.cli.start import home_of, load_settings, run_async
+from tiny_harness.cli.start import load_settings, run_async
 from tiny_harness.paths import resolve_config
 
 NAME = "worker"
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Work until SIGTERM, SIGHUP or SIGINT."""
-    return run_async(_run(args), stopped=0)
+    return run_async(_run(args), stopped=0, may_hurry=True)
 
 
 async def _run(args: argparse.Namespace) -> int:
@@ -34,7 +34,7 @@ async def _run(args: argparse.Namespace) -> int:
 
     require_model_key(settings, file=path)
     configure_logs(settings.o11y, is_service=True, variables=settings.secret_variables)
-    async with running_worker(settings, home=home_of(settings)):
+    async with running_worker(settings):
         print(f"working on {settings.temporal.address}, queue {settings.temporal.task_queue}", flush=True)
         await asyncio.Event().wait()
     return 0

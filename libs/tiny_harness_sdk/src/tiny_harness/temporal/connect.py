@@ -1,6 +1,7 @@
 """Connects to the Temporal that the settings name."""
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -10,7 +11,7 @@ from typing import Final
 from temporalio.client import Client
 from temporalio.converter import DataConverter
 
-from tiny_harness.errors import ConfigError
+from tiny_harness.errors import ConfigError, Unavailable
 from tiny_harness.seal import ring_of
 from tiny_harness.settings import Settings, TemporalSettings
 from tiny_harness.temporal.embedded import EmbeddedServer, open_embedded
@@ -19,6 +20,11 @@ from tiny_harness.temporal.sealing import data_converter
 START_TIMEOUT_S: Final = 30.0
 RETRY_INTERVAL_S: Final = 0.05
 REMOTE_TIMEOUT_S: Final = 10.0
+START_PATIENCE_S: Final = 15.0
+"""How long a Temporal elsewhere may take to be there: whoever starts everything at once starts it, too."""
+REMOTE_RETRY_INTERVAL_S: Final = 0.5
+
+log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -37,6 +43,29 @@ async def open_temporal(settings: Settings, run_dir: Path) -> AsyncGenerator["Pe
         return
     async with open_embedded(temporal.embedded, settings.temporal_database, run_dir) as server:
         yield PendingClient(temporal, server, converter)
+
+
+async def connect_temporal(settings: Settings, patience_s: float = START_PATIENCE_S) -> Client:
+    """Connect to the server at `[temporal] address`, which may take a while to be there.
+
+    Raises:
+        ConfigError: `[temporal]` does not name one.
+        Unavailable: Nobody answers.
+    """
+    temporal = settings.temporal
+    if temporal.mode == "embedded":
+        reason = 'is "embedded": a service of its own needs "remote", and the address of a Temporal server'
+        raise ConfigError(reason, key="temporal.mode")
+    pending = PendingClient(temporal, None, data_converter(ring_of(settings)))
+    deadline = asyncio.get_running_loop().time() + patience_s
+    while True:
+        try:
+            return await pending.ready()
+        except ConfigError as error:
+            if asyncio.get_running_loop().time() > deadline:
+                raise Unavailable(str(error)) from error
+            log.info("Temporal is not there yet: %s", error)
+        await asyncio.sleep(REMOTE_RETRY_INTERVAL_S)
 
 
 class PendingClient:
