@@ -234,7 +234,7 @@ class PatientHousekeeping(Housekeeping):
     async def once(self) -> bool:
         async with asyncio.timeout(PATIENCE_S):
             while not await super().once():
-                pass
+                await asyncio.sleep(0.05)  # the other's pass goes on meanwhile
         return True
 
 
