@@ -233,7 +233,7 @@ class PatientHousekeeping(Housekeeping):
 
     async def once(self) -> bool:
         async with asyncio.timeout(PATIENCE_S):
-            while not await super().once():
+            while not await super().once():  # noqa: ASYNC110 - a lock of another pass sets no event
                 await asyncio.sleep(0.05)  # the other's pass goes on meanwhile
         return True
 
