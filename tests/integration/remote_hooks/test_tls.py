@@ -12,8 +12,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.integration.remote_hooks.contexts import remote, request
-from tiny_harness.errors import HookTransportError
+from tests.integration.remote_hooks.contexts import SECRET, command, declared, remote, request, secrets
+from tiny_harness.errors import ConfigError, HookTransportError
+from tiny_harness.executors import Certificate, ExecutorApp, serving_executors
+from tiny_harness.hooks.declaration import Transport
+from tiny_harness.hooks.remote import RemoteExecutors
+from tiny_harness.hooks.trust import trust_of
 
 
 def make_certificate(folder: Path) -> Path:
@@ -59,3 +63,42 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(transport: str, 
         server.close()
     assert "certificate" in failed.value.reason.lower()
     assert heard in ([], [b""])
+
+
+@pytest.mark.parametrize(("transport", "path"), [("jsonrpc", "rpc"), ("mcp", "mcp")])
+async def test_a_host_of_executors_speaks_tls_to_an_engine_that_trusts_its_authority(
+    transport: Transport, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TINY_HARNESS_HOOK_SECRET_TEST", SECRET.get_secret_value())
+    app = ExecutorApp("test")
+    app.command("deploy")(lambda context: f"Deployed to {context.arguments}.")
+    shown = make_certificate(tmp_path)
+    async with serving_executors(app, "127.0.0.1:0", certificate=Certificate(shown, shown)) as rpc:
+        url = rpc.removesuffix("rpc") + path
+        async with RemoteExecutors(secrets=secrets, trust=trust_of(shown)) as remotes:
+            executor = remotes.executor(declared(url, "command.invoked.in", command="deploy", transport=transport))
+            patch = await executor.call(command("staging"))
+    assert rpc.startswith("https://")
+    assert patch is not None
+    assert patch["result"]["reply"] == "Deployed to staging."
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+async def test_files_without_a_certificate_end_the_start(
+    content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TINY_HARNESS_HOOK_SECRET_TEST", SECRET.get_secret_value())
+    file = tmp_path / "certificate.pem"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(ConfigError, match=r"certificate\.pem"):
+        trust_of(file)
+    with pytest.raises(ConfigError, match=r"certificate\.pem"):
+        async with serving_executors(ExecutorApp("test"), "127.0.0.1:0", certificate=Certificate(file, file)):
+            pass
+
+
+def test_a_certificate_without_its_key_is_refused() -> None:
+    assert Certificate.given(None, None) is None
+    with pytest.raises(ConfigError, match="--tls-key"):
+        Certificate.given("certificate.pem", None)

@@ -305,6 +305,8 @@ class HookSettings(Section):
     """Seconds that an executor may take which does not say it itself."""
     probe_interval: PositiveFloat = 30.0
     """Seconds between two looks at whether a remote executor is there."""
+    ca_file: Path | None = None
+    """Certificates to trust in services of yours, in PEM, beside those of public authorities."""
 
 
 class AgentSettings(Section):

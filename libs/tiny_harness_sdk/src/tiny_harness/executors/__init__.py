@@ -2,6 +2,6 @@
 
 from tiny_harness.executors.app import ExecutorApp
 from tiny_harness.executors.loading import load_app
-from tiny_harness.executors.server import DEFAULT_BIND, serving_executors
+from tiny_harness.executors.server import DEFAULT_BIND, Certificate, serving_executors
 
-__all__ = ["DEFAULT_BIND", "ExecutorApp", "load_app", "serving_executors"]
+__all__ = ["DEFAULT_BIND", "Certificate", "ExecutorApp", "load_app", "serving_executors"]

@@ -3,7 +3,9 @@
 import socket
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Final
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
 
 import uvicorn
 
@@ -21,6 +23,28 @@ MAX_CONNECTIONS: Final = 512
 KEEP_ALIVE_S: Final = 75
 
 
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What a server shows, each a file in PEM."""
+
+    chain: Path
+    """Its certificate, and those that lead to an authority."""
+    key: Path
+
+    @classmethod
+    def given(cls, chain: Path | str | None, key: Path | str | None) -> Self | None:
+        """Take what a command line gives: both files, or neither.
+
+        Raises:
+            ConfigError: It is one of them.
+        """
+        if chain is None and key is None:
+            return None
+        if chain is None or key is None:
+            raise ConfigError("--tls-cert and --tls-key are of use together only")
+        return cls(Path(chain), Path(key))
+
+
 class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -32,7 +56,7 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def serving_executors(
-    app: ExecutorApp, bind: str = DEFAULT_BIND, *, unsigned: bool = False
+    app: ExecutorApp, bind: str = DEFAULT_BIND, *, unsigned: bool = False, certificate: Certificate | None = None
 ) -> AsyncGenerator[str]:
     """Serve an app while the block runs.
 
@@ -40,12 +64,14 @@ async def serving_executors(
         app: What to serve.
         bind: `HOST:PORT`; port 0 picks a free one.
         unsigned: Take unsigned calls; on loopback only.
+        certificate: Serve https with it. Callers elsewhere than on this machine want that, here or from a proxy.
 
     Yields:
         The address for JSON-RPC, such as `http://127.0.0.1:8090/rpc`.
 
     Raises:
-        ConfigError: The address cannot be used, no key has a secret, or unsigned calls could come from elsewhere.
+        ConfigError: The address or the certificate cannot be used, no key has a secret, or unsigned calls could come
+            from elsewhere.
     """
     host, port = _split(bind)
     if unsigned and not is_loopback(host):
@@ -56,13 +82,13 @@ async def serving_executors(
     except ConfigError as error:
         raise ConfigError(error.reason, key="--bind") from error
     with tcp:
-        server = _Server(_config(site))
+        server = _Server(_config(site, certificate))
         shown = f"[{host}]" if ":" in host else host
         async with site.router.lifespan_context(site):
             tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else an answer in two parts takes 40 ms
             tcp.listen()  # from here on callers are heard; the server takes them in a moment
             async with in_background(server.serve([tcp]), server.ask_to_stop):
-                yield f"http://{shown}:{tcp.getsockname()[1]}/rpc"
+                yield f"{'https' if certificate else 'http'}://{shown}:{tcp.getsockname()[1]}/rpc"
 
 
 def _split(bind: str) -> tuple[str, int]:
@@ -73,8 +99,8 @@ def _split(bind: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _config(site: object) -> uvicorn.Config:
-    return uvicorn.Config(
+def _config(site: object, certificate: Certificate | None) -> uvicorn.Config:
+    config = uvicorn.Config(
         site,  # pyright: ignore[reportArgumentType] - its type of an ASGI app is narrower than Starlette's
         lifespan="off",  # run above: what goes wrong in it is raised there
         log_config=None,
@@ -84,4 +110,12 @@ def _config(site: object) -> uvicorn.Config:
         limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=DRAIN_TIMEOUT_S,
+        ssl_certfile=certificate.chain if certificate else None,
+        ssl_keyfile=certificate.key if certificate else None,
     )
+    try:
+        config.load()
+    except OSError as error:  # a file is missing, or no certificate and key that belong together
+        files = f"{certificate.chain} with {certificate.key}" if certificate else ""
+        raise ConfigError(f"{files} cannot be used ({error.strerror or error})", key="--tls-cert") from error
+    return config

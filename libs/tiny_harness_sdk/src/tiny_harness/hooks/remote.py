@@ -30,6 +30,8 @@ from tiny_harness.hooks.points import parse_point
 from tiny_harness.hooks.signature import Secrets, secrets_for
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
     import httpx2
 
@@ -120,6 +122,7 @@ class RemoteExecutors:
         *,
         secrets: Secrets = secrets_for,
         deadline_s: float = DEFAULT_DEADLINE_S,
+        trust: "ssl.SSLContext | None" = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -128,11 +131,13 @@ class RemoteExecutors:
         Args:
             secrets: Gives the secrets of a key; default: from the environment.
             deadline_s: For executors that declare none.
+            trust: Which certificates to take; default: those of public authorities.
             clock: What the breakers go by, in seconds.
             sleep: How the pause before a retry is waited for.
         """
         self._secrets = secrets
         self._deadline_s = deadline_s
+        self._trust = trust
         self._clock = clock
         self._sleep = sleep
         self._stack = AsyncExitStack()
@@ -207,13 +212,13 @@ class RemoteExecutors:
             from tiny_harness.hooks import remote_mcp  # slow to import, and few need it
 
             if self._mcp_client is None:
-                self._mcp_client = remote_mcp.open_client()
+                self._mcp_client = remote_mcp.open_client(self._trust)
                 self._stack.push_async_callback(self._mcp_client.aclose)
             return remote_mcp.McpService(self._mcp_client, url, signer)
         from tiny_harness.hooks import remote_jsonrpc
 
         if self._client is None:
-            self._client = remote_jsonrpc.open_client()
+            self._client = remote_jsonrpc.open_client(self._trust)
             self._stack.push_async_callback(self._client.aclose)
         return remote_jsonrpc.JsonRpcService(self._client, url, signer)
 

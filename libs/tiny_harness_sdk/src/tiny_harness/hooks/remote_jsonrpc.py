@@ -1,6 +1,7 @@
 """A service that speaks JSON-RPC 2.0 over HTTP: one POST per call, signed, bounded both ways."""
 
 import json
+import ssl
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
@@ -62,9 +63,10 @@ class _Health(BaseModel):
     commands: tuple[_Command, ...] = ()
 
 
-def open_client() -> httpx.AsyncClient:
+def open_client(trust: ssl.SSLContext | None = None) -> httpx.AsyncClient:
     """Open a client for any number of services. Deadlines are the caller's; loopback never goes through a proxy."""
     return httpx.AsyncClient(
+        verify=trust or True,
         follow_redirects=False,
         timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT_S),
         limits=httpx.Limits(max_connections=100, max_keepalive_connections=50, keepalive_expiry=KEEP_ALIVE_S),

@@ -5,6 +5,7 @@ A session of its own for each call costs a round trip or two, and leaves nothing
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, Self
@@ -56,9 +57,10 @@ class _Answer(BaseModel):
         return self
 
 
-def open_client() -> httpx2.AsyncClient:
+def open_client(trust: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
     """Open a client for any number of services. Deadlines are the caller's; loopback never goes through a proxy."""
     return httpx2.AsyncClient(
+        verify=trust or True,
         follow_redirects=False,
         timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S),
         limits=httpx2.Limits(max_connections=100, max_keepalive_connections=50, keepalive_expiry=KEEP_ALIVE_S),
