@@ -3,8 +3,9 @@
 import asyncio
 import json
 import os
+import signal
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,17 +36,24 @@ class Served:
         """The port that it listens on."""
         return int(self.url.rpartition(":")[2])
 
+    def signal(self, number: signal.Signals) -> None:
+        """Send its process a signal."""
+        os.kill(self.pid, number)
+
 
 @asynccontextmanager
-async def serving(home: Path, server: Mapping[str, Any], script: Path | None = None) -> AsyncGenerator[Served]:
-    """Serve a new home while the block runs.
+async def serving(
+    home: Path, server: Mapping[str, Any], script: Path | None = None, plugins: Sequence[Path] = ()
+) -> AsyncGenerator[Served]:
+    """Serve a home while the block runs.
 
     Args:
-        home: A folder that is not there yet.
+        home: A folder, made if it is not there; another life finds what the one before left.
         server: Keys of `[server]`.
         script: What the scripted model says; default: the demo's script.
+        plugins: Folders of plugins.
     """
-    config, log = _furnish(home, server, script)
+    config, log = _furnish(home, server, script, plugins)
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "tiny_harness", "--config", str(config), "serve"),
@@ -65,11 +73,12 @@ async def serving(home: Path, server: Mapping[str, Any], script: Path | None = N
         await _stop(process)
 
 
-def _furnish(home: Path, server: Mapping[str, Any], script: Path | None) -> tuple[Path, Path]:
+def _furnish(home: Path, server: Mapping[str, Any], script: Path | None, plugins: Sequence[Path]) -> tuple[Path, Path]:
     """Make the home with its configuration; that, and where standard error goes."""
-    home.mkdir(mode=0o700)
+    home.mkdir(mode=0o700, exist_ok=True)
     config = home / "config.toml"
-    config.write_text(_config(home, server, script))
+    listed = json.dumps([str(plugin) for plugin in plugins])
+    config.write_text(f"plugins = {listed}\n" + _config(home, server, script))
     return config, home / "stderr.log"
 
 

@@ -14,6 +14,7 @@ REQUIRE_ALL: Final = "TINY_HARNESS_REQUIRE_ALL"
 HINTS: Final = {
     "node": "install Node 20 or newer, such as `apt-get install nodejs`",
     "npm": "install npm, such as `apt-get install npm`",
+    "chromium": "install Chromium, such as `apt-get install chromium`",
     "unshare": "install util-linux, such as `apt-get install util-linux`",
     "tmux": "install tmux, such as `apt-get install tmux`",
     "postgres": "install its server, such as `apt-get install postgresql`",

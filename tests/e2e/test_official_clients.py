@@ -4,10 +4,8 @@ import asyncio
 import json
 import os
 import shutil
-import subprocess
-import tempfile
 from collections.abc import AsyncGenerator, Awaitable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,12 +28,12 @@ from a2a.types import (
 )
 from a2a.utils import errors
 
+from tests.npm import npm_folder, run
 from tests.served import Served
-from tests.tools import go_without, require_tool
+from tests.tools import require_tool
 
 BINDINGS: Final = ("JSONRPC", "HTTP+JSON")
 FOLDER: Final = Path(__file__).parent
-NODE_PATIENCE_S: Final = 60
 
 both_bindings = pytest.mark.parametrize("binding", BINDINGS)
 
@@ -190,7 +188,7 @@ async def test_no_default_timeout_strikes_while_the_model_is_silent_for_20_s(ser
 
 @both_bindings
 def test_the_javascript_client_holds_the_same_conversation(served: Served, binding: str) -> None:
-    saw = run_js(served, binding)
+    saw = await asyncio.to_thread(run_js, served, binding)
     turn = ["statusUpdate", "TASK_STATE_WORKING", None]
     assert saw["first"] == [["task", "TASK_STATE_WORKING", None], reply("1: hello")]
     assert saw["second"] == [["task", "TASK_STATE_WORKING", None], reply("2: and again")]
@@ -238,29 +236,5 @@ def run_js(served: Served, binding: str) -> dict[str, Any]:
 
 
 def js_folder() -> Path:
-    """A folder with the JS client, outside of the repository, made once for each version."""
-    npm = require_tool("npm")
-    version = json.loads((FOLDER / "package.json").read_text())["dependencies"]["@a2a-js/sdk"]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tiny-harness-tests"
-    made = cache / f"a2a-js-{version}"
-    if made.exists():
-        return made
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache) as folder:
-        fresh = Path(folder, "made")
-        fresh.mkdir()
-        shutil.copy(FOLDER / "package.json", fresh)
-        done = run(npm, "install", "--no-audit", "--no-fund", "--prefix", str(fresh))
-        if done.returncode:
-            go_without(f"@a2a-js/sdk {version} could not be installed: {done.stderr[-500:]}")
-        with suppress(OSError):  # another run was quicker, and made the same
-            fresh.rename(made)
-    return made
-
-
-def run(*command: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end, a minute at most."""
-    environment = {**os.environ, **environ}
-    return subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=NODE_PATIENCE_S, check=False
-    )
+    """Find the folder with the JS client."""
+    return npm_folder(FOLDER / "package.json")

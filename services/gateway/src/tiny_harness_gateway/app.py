@@ -36,6 +36,7 @@ from tiny_harness_gateway.monitor import Monitor
 from tiny_harness_gateway.rate import Rate, open_rate
 from tiny_harness_gateway.streams import Streams
 from tiny_harness_gateway.subscriptions import DEAF_INTERVAL_S, Subscriptions
+from tiny_harness_gateway.webui import Pages
 from tiny_harness_gateway.worker_tools import WorkerTools
 from tiny_harness_gateway.workers_route import WORKERS_PATH, WorkersRoute
 
@@ -146,7 +147,7 @@ def _routes(
             routes.append(Route(route.path, endpoint, methods=methods))
     # Each path with and without a trailing slash: clients do not follow the redirect that stands there otherwise.
     slashed = [Route(f"{route.path}/", route.endpoint, methods=list(route.methods or ())) for route in routes]
-    return [*routes, *slashed]
+    return [*Pages().routes, *routes, *slashed]
 
 
 async def _http_error(_request: Request, error: Exception) -> Response:

@@ -14,11 +14,12 @@ from tiny_harness.ext.task import AGENT_ID, PARTICIPANT_ID_PATTERN
 from tiny_harness.settings import Settings, login_name
 from tiny_harness_gateway.errors import http_response, plain_response
 from tiny_harness_gateway.identity import Credentials, Denied, Identity
+from tiny_harness_gateway.webui import PAGE_PATH
 
 CALLER: Final = "tiny_harness.caller"
 """Key in the ASGI scope under which the authenticated `Sender` stands."""
 
-OPEN_PATHS: Final = frozenset({"/.well-known/agent-card.json", "/healthz", "/readyz"})
+OPEN_PATHS: Final = frozenset({"/.well-known/agent-card.json", "/healthz", "/readyz", "/", PAGE_PATH.rstrip("/")})
 _ID: Final = re.compile(PARTICIPANT_ID_PATTERN)
 
 
@@ -40,7 +41,7 @@ class Authenticator:
         self._tells_token = settings.auth.mode in ("tokens", "jwt")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] not in OPEN_PATHS:
+        if scope["type"] == "http" and not is_open(scope["path"]):
             found = await self._authenticate(scope)
             if isinstance(found, Response):
                 return await found(scope, receive, send)
@@ -69,6 +70,11 @@ class Authenticator:
         is_wrong = self._tells_token and has_token
         challenge = 'Bearer error="invalid_token"' if is_wrong else "Bearer"
         return plain_response(401, "unauthenticated", reason, {"WWW-Authenticate": challenge})
+
+
+def is_open(path: str) -> bool:
+    """Whether everybody may read what stands there: the card, probes, and the page, which signs in by itself."""
+    return path in OPEN_PATHS or path.startswith(PAGE_PATH)
 
 
 def came_by_socket(scope: Scope) -> bool:

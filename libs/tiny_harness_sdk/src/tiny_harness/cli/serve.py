@@ -37,9 +37,15 @@ async def _run(args: argparse.Namespace) -> int:
     home = home_of(settings)
     async with running_harness(settings, home=home, serve_tcp=True, worker=with_worker) as harness:
         print(f"serving {harness.url}", flush=True)
+        print(_page(f"{harness.url}/ui/", harness.token), file=sys.stderr, flush=True)
         if harness.token:
             print(f"clients show the token in {home / 'token'}", file=sys.stderr, flush=True)
         if settings.auth.mode == "none":
             print('warning: [auth] mode = "none": whoever reaches this port is believed', file=sys.stderr, flush=True)
         await asyncio.Event().wait()
     return 0
+
+
+def _page(url: str, token: str | None) -> str:
+    """Say where the page is; the address lets a person in, but a token does not belong into a log."""
+    return f"page    {url}#token={token}" if token and sys.stderr.isatty() else f"page    {url}"
