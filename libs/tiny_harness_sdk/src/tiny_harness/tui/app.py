@@ -262,11 +262,15 @@ class HarnessApp(Carrier):
             self.screen.refresh(layout=True)
 
     def _check_terminal(self) -> None:
-        """Leave with the terminal, and notice a size whose signal was lost among others."""
+        """Leave with the terminal, and notice a size that was lost among others on its way to us or to the screen."""
         if is_terminal_lost():
             self.exit()
-        elif (size := Size(*shutil.get_terminal_size())) != self.size and size.area:
+            return
+        size = Size(*shutil.get_terminal_size())
+        if size.area and size != self.size:
             self.post_message(Resize(size, size))
+        elif size.area and self._is_shown and size != self.screen.size:
+            self.screen.post_message(Resize(size, size))
 
 
 async def run_tui(address: Address, participant: str | None, task_id: str | None = None) -> None:
