@@ -41,7 +41,7 @@ test: lint types
 soak: $(STAMP)
 	TINY_HARNESS_SOAK=1 $(BIN)/python -m pytest -q -s tests/e2e tests/integration/supervision \
 		tests/integration/engine/test_long_work.py tests/integration/agents/test_two_harnesses.py \
-		tests/security/test_sign_in.py
+		tests/security/test_sign_in.py tests/web/test_page.py
 
 bench: $(STAMP)
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m tests.bench

@@ -55,6 +55,8 @@ _FLOODS: Final = "security/test_floods.py"
 _SUPERVISED: Final = "integration/engine/test_supervision.py"
 _WORKERS: Final = "integration/test_workers.py"
 _DAYS: Final = "integration/supervision/test_days.py"
+_PAGE: Final = "web/test_page.py"
+_BOTH: Final = "web/test_both.py"
 
 REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
     # 1: the command works straight after installation
@@ -112,34 +114,47 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
     ),
     "R4.4": ("e2e/test_official_clients.py::test_the_python_client_holds_a_conversation",),
     # 5: complete and cancel
-    "R5.1": (f"{_OPS}::test_complete_ends_a_task_and_the_next_message_is_refused_with_the_way_on",),
+    "R5.1": (
+        f"{_OPS}::test_complete_ends_a_task_and_the_next_message_is_refused_with_the_way_on",
+        f"{_PAGE}::test_the_whole_story_is_told_by_keys_alone",
+        f"{_BOTH}::test_what_one_surface_does_the_other_shows_and_its_list_too",
+    ),
     "R5.2": (
         f"{_LIFE}::test_complete_ends_any_open_task",
         f"{_TASK}::test_complete_cuts_a_running_turn_for_real",
+        f"{_BOTH}::test_what_one_surface_does_the_other_shows_and_its_list_too",
     ),
     "R5.3": (
         f"{_LIFE}::test_an_ended_task_takes_nothing_and_says_its_state",
         f"{_OPS}::test_cancel_ends_a_parked_and_a_working_task_and_only_once",
+        f"{_PAGE}::test_cancel_asks_once_in_place_and_a_message_goes_on_in_the_same_context",
     ),
     "R5.4": (
         f"{_SLASH}::test_complete_names_the_open_sub_tasks_in_its_refusal",
         f"{_ENGINE}::test_complete_with_an_open_sub_task_is_refused_and_names_it",
         f"{_HOOKS}::test_a_hook_overrides_the_rule_about_open_sub_tasks",
         f"{_GATEWAY}::test_a_refusal_of_the_engine_is_told_with_its_data",
+        f"{_PAGE}::test_an_unresolved_sub_task_refuses_completion_in_words_and_loses_nothing",
     ),
     "R5.5": (
         f"{_TUI}::test_complete_ends_the_task",
         f"{_TUI}::test_cancel_asks_once_in_place",
         f"{_TUI_STORY}::test_the_whole_story_is_told_by_keys_alone",
         "unit/sdk/test_tui_keys.py::test_what_cannot_be_done_now_is_dimmed_in_the_line_of_keys_and_not_hidden",
+        f"{_PAGE}::test_the_whole_story_is_told_by_keys_alone",
+        f"{_PAGE}::test_cancel_asks_once_in_place_and_a_message_goes_on_in_the_same_context",
     ),
     "R5.6": (
         f"{_TUI}::test_another_surface_completes_the_task_and_a_message_starts_a_new_one_in_its_context",
         f"{_TUI_TWO}::test_what_one_surface_does_shows_on_the_other_and_in_its_list_without_a_reload",
+        f"{_PAGE}::test_what_another_surface_does_shows_without_a_reload",
+        f"{_BOTH}::test_what_one_surface_does_the_other_shows_and_its_list_too",
     ),
     "R5.7": (
         f"{_TUI}::test_a_conversation_goes_on_in_the_same_task",
         "unit/sdk/test_states.py::test_a_sub_state_shows_only_while_input_is_required",
+        "web/test_modules.py::test_the_page_says_the_same_words_for_states_as_every_surface",
+        f"{_BOTH}::test_what_one_surface_does_the_other_shows_and_its_list_too",
     ),
     # 6 to 10: commands
     "R6.1": (
@@ -168,6 +183,8 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
         f"{_SLASH}::test_clients_are_told_the_commands_with_description_and_hint",
         f"{_GATEWAY}::test_the_card_lists_the_commands_of_the_current_catalogue",
         f"{_TUI_COMMANDS}::test_a_slash_lists_the_commands_and_typing_narrows_them",
+        f"{_PAGE}::test_slash_commands_are_offered_chosen_and_run_by_keys",
+        f"{_BOTH}::test_what_one_surface_does_the_other_shows_and_its_list_too",
     ),
     "R6.8": (
         f"{_RESOLVE}::test_the_built_in_plugin_stands_whole",
@@ -263,6 +280,8 @@ REQUIREMENTS: Final[dict[str, tuple[str, ...] | pending]] = {
     "R9.4": (
         f"{_TUI_COMMANDS}::test_a_key_opens_the_sub_task_and_another_goes_back_to_the_parent",
         f"{_TUI_STORY}::test_the_whole_story_is_told_by_keys_alone",
+        f"{_PAGE}::test_the_whole_story_is_told_by_keys_alone",
+        f"{_BOTH}::test_what_one_surface_does_the_other_shows_and_its_list_too",
     ),
     "R10.1": (
         f"{_SLASH}::test_status_tells_all_that_it_must_and_asks_no_model",

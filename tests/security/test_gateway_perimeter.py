@@ -113,13 +113,13 @@ async def test_tcp_needs_the_token_and_the_socket_does_not(gateway: Gateway) -> 
         assert (await http.get("/rest/tasks", headers={**version, "Host": "evil.example"})).status_code == 403
 
 
-async def test_only_the_card_and_health_are_open(gateway: Gateway) -> None:
+async def test_only_the_card_health_and_the_files_of_the_page_are_open(gateway: Gateway) -> None:
     opened = set()
     for method, path in routes(gateway):
         told = await gateway.http.request(method, gateway.url + path)
         if told.status_code != 401:
             opened.add(path.rstrip("/"))
-    assert opened == {"/.well-known/agent-card.json", "/healthz", "/readyz"}
+    assert opened == {"", "/.well-known/agent-card.json", "/healthz", "/readyz", "/ui", "/ui/{name:path}"}
 
 
 async def test_mode_none_takes_names_and_wants_one(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """The page, used as people use it: real Chromium, real harness, by keys where keys are enough (R5, R6.7, R9.4)."""
 
 import json
+import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from playwright.async_api import Browser, expect
 from tests.npm import npm_folder
 from tests.ports import free_port
 from tests.served import Served, http_client, serving
-from tests.web.browser import CONTEXTS, PHONE, WIDE, Surface, opened
+from tests.web.browser import CONTEXTS, PHONE, Surface, opened
 from tests.wire import send, user_message
 from tiny_harness.client import Address, connect
 from tiny_harness.states import TaskState
@@ -18,6 +20,9 @@ from tiny_harness.states import TaskState
 pytestmark = pytest.mark.timeout(180)
 
 HERE = Path(__file__).parent
+IS_SOAK = bool(os.environ.get("TINY_HARNESS_SOAK"))
+LONG = 5_000 if IS_SOAK else 450
+"""Commands; each has its answer."""
 HOSTILE = (HERE / "hostile.md").read_text()
 
 
@@ -299,18 +304,20 @@ async def test_signing_in_asks_for_a_credential_and_says_what_is_wrong_with_it(
         await expect(ann.page.locator("#token")).to_be_visible()
 
 
+@pytest.mark.timeout(900 if IS_SOAK else 180)
 async def test_a_long_conversation_opens_at_its_end_and_older_words_come_on_scrolling_up(
     browser: Browser, served: Served
 ) -> None:
-    count = 450
     async with http_client(served) as http:
         task_id = (await send(http, user_message("/status m0"), at_once=True))["id"]
-        for number in range(1, count):
+        for number in range(1, LONG):
             await send(http, user_message(f"/status m{number}", task_id), at_once=True)
-    async with opened(browser, served, path=f"#token={served.token}", **WIDE) as ann:
+    async with opened(browser, served) as ann:
         await ann.is_in("Not started")
+        started = time.monotonic()
         await ann.page.evaluate("location.hash = " + json.dumps(f"#/t/{task_id}"))
-        await ann.shows(f"/status m{count - 1}")
+        await ann.shows(f"/status m{LONG - 1}")
+        opened_in = time.monotonic() - started
         assert await ann.page.locator("#items > article").count() == 200
         seen = 0
         while "/status m0" not in (texts := await ann.texts()):
@@ -319,10 +326,26 @@ async def test_a_long_conversation_opens_at_its_end_and_older_words_come_on_scro
             await ann.page.locator("#talk").evaluate("(talk) => { talk.scrollTop = 0; }")
             await expect(ann.page.locator("#items > article")).not_to_have_count(seen)
         said = [text for text in texts if text.startswith("/status")]
-        assert said == [f"/status m{number}" for number in range(count)]
+        assert said == [f"/status m{number}" for number in range(LONG)]
         await expect(ann.page.locator("#latest")).to_be_visible()
         await ann.page.locator("#latest").click()
         await expect(ann.page.locator("#latest")).to_be_hidden()
+        slowest = await slowest_frame_while(ann, "echo " + "word and word, " * 2_000 + "end.", "end.")
+        print(f"{len(texts)} messages: opened in {opened_in:.2f} s, slowest frame {slowest:.0f} ms while a reply grew")
+        assert not IS_SOAK or (opened_in < 2 and slowest < 500)
+
+
+async def slowest_frame_while(surface: Surface, text: str, end: str) -> float:
+    """Send a message, wait for the end of its reply, and tell how long the page stood still at most, in ms."""
+    await surface.page.evaluate(
+        "() => { let last = performance.now(); window.slowest = 0; const frame = (now) => {"
+        " window.slowest = Math.max(window.slowest, now - last); last = now; requestAnimationFrame(frame); };"
+        " requestAnimationFrame(frame); }"
+    )
+    await surface.write(text)
+    await expect(surface.page.locator("#items .agent").last).to_contain_text(end)
+    await surface.is_in("Input required · Your turn")
+    return await surface.page.evaluate("window.slowest")
 
 
 async def test_a_killed_gateway_is_told_the_draft_is_kept_and_what_was_missed_is_shown_once(
