@@ -43,7 +43,11 @@ class Served:
 
 @asynccontextmanager
 async def serving(
-    home: Path, server: Mapping[str, Any], script: Path | None = None, plugins: Sequence[Path] = ()
+    home: Path,
+    server: Mapping[str, Any],
+    script: Path | None = None,
+    plugins: Sequence[Path] = (),
+    supervision: Mapping[str, Any] | None = None,
 ) -> AsyncGenerator[Served]:
     """Serve a home while the block runs.
 
@@ -52,8 +56,10 @@ async def serving(
         server: Keys of `[server]`.
         script: What the scripted model says; default: the demo's script.
         plugins: Folders of plugins.
+        supervision: Keys of `[supervision]`.
     """
-    config, log = _furnish(home, server, script, plugins)
+    sections = {"server": server, "supervision": supervision or {}}
+    config, log = _furnish(home, sections, script, plugins)
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "tiny_harness", "--config", str(config), "serve"),
@@ -73,21 +79,24 @@ async def serving(
         await _stop(process)
 
 
-def _furnish(home: Path, server: Mapping[str, Any], script: Path | None, plugins: Sequence[Path]) -> tuple[Path, Path]:
+def _furnish(
+    home: Path, more: Mapping[str, Mapping[str, Any]], script: Path | None, plugins: Sequence[Path]
+) -> tuple[Path, Path]:
     """Make the home with its configuration; that, and where standard error goes."""
     home.mkdir(mode=0o700, exist_ok=True)
     config = home / "config.toml"
     listed = json.dumps([str(plugin) for plugin in plugins])
-    config.write_text(f"plugins = {listed}\n" + _config(home, server, script))
+    config.write_text(f"plugins = {listed}\n" + _config(home, more, script))
     return config, home / "stderr.log"
 
 
-def _config(home: Path, server: Mapping[str, Any], script: Path | None) -> str:
+def _config(home: Path, more: Mapping[str, Mapping[str, Any]], script: Path | None) -> str:
     sections: dict[str, Mapping[str, Any]] = {
-        "server": {"bind": "127.0.0.1:0", "participant": "ann", **server},
+        "server": {"bind": "127.0.0.1:0", "participant": "ann", **more["server"]},
         "store": {"sqlite_path": str(home / "store.db")},
         "model": {"provider": "scripted"},
         "scripted": {"script": str(script)} if script else {},
+        "supervision": more["supervision"],
     }
     # JSON's way to write text, numbers and lists is TOML's too.
     lines = [

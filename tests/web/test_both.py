@@ -1,17 +1,29 @@
 """Both surfaces on one real harness: what one does the other shows at once, without a reload (R5, R6.7, R9.4)."""
 
 import json
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.served import Served
+from tests.served import Served, serving
 from tests.unit.sdk.tui_pilot import screen, state, texts, until, write
 from tests.web.browser import Surface, opened
 from tiny_harness.client import Address, connect
 from tiny_harness.tui.app import HarnessApp
 
 pytestmark = pytest.mark.timeout(180)
+
+HERE = Path(__file__).parent
+HURRY: Final[dict[str, Any]] = {
+    "quiet_minutes": 0.05,
+    "ladder_minutes": [0.05],
+    "stalled_after_minutes": 0.05,
+    "warn_hours": [0.005],
+    "expire_hours": 0.007,
+}
+"""The ladder in seconds: reminded after 3 and 6, stalled after 9, warned after 18, expired after 25."""
 
 
 async def open_task(page: Surface, task_id: str) -> None:
@@ -73,3 +85,23 @@ async def test_a_turn_that_one_surface_stops_stops_on_the_other(browser: Browser
             await expect(page.page.locator("#send")).to_have_text("Stop")
             await page.page.locator("#send").click()
             await until(pilot, lambda: "Your turn" in state(app))
+
+
+async def test_both_say_how_a_supervised_task_stands_with_its_worker(browser: Browser, tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path / "home", {}, HERE / "script.toml", supervision=HURRY) as hurried,
+        opened(browser, hurried) as page,
+        connect(Address(hurried.url, token=hurried.token), "ann") as client,
+    ):
+        task = await client.give("paint the fence", "bob")
+        queued = await client.give("paint the door", "bob")
+        app = HarnessApp(client, task.task_id)
+        async with app.run_test(size=(100, 40)) as pilot:
+            await open_task(page, queued.task_id)
+            await page.is_in("Queued · place 1 in the queue")
+            await open_task(page, task.task_id)
+            for words in ("reminded once", "stalled", "about to expire", "Canceled", "expired"):
+                await expect(page.state).to_contain_text(words)
+                await until(pilot, lambda words=words: words in state(app))
+            await open_task(page, queued.task_id)
+            await expect(page.state).not_to_contain_text("in the queue")
