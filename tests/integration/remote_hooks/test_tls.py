@@ -6,6 +6,7 @@ import ipaddress
 import ssl
 from pathlib import Path
 
+import httpx
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -15,6 +16,7 @@ from cryptography.x509.oid import NameOID
 from tests.integration.remote_hooks.contexts import SECRET, command, declared, remote, request, secrets
 from tiny_harness.errors import ConfigError, HookTransportError
 from tiny_harness.executors import Certificate, ExecutorApp, serving_executors
+from tiny_harness.executors.server import DRAIN_TIMEOUT_S
 from tiny_harness.hooks.declaration import Transport
 from tiny_harness.hooks.remote import RemoteExecutors
 from tiny_harness.hooks.trust import trust_of
@@ -81,6 +83,21 @@ async def test_a_host_of_executors_speaks_tls_to_an_engine_that_trusts_its_autho
     assert rpc.startswith("https://")
     assert patch is not None
     assert patch["result"]["reply"] == "Deployed to staging."
+
+
+async def test_a_caller_who_keeps_a_connection_does_not_hold_up_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TINY_HARNESS_HOOK_SECRET_TEST", SECRET.get_secret_value())
+    app = ExecutorApp("test")
+    app.command("deploy")(lambda context: "done")
+    shown = make_certificate(tmp_path)
+    clock = asyncio.get_running_loop().time
+    async with httpx.AsyncClient(verify=trust_of(shown) or True, timeout=60) as http:
+        async with serving_executors(app, "127.0.0.1:0", certificate=Certificate(shown, shown)) as url:
+            assert (await http.get(url.removesuffix("rpc") + "healthz")).status_code == 200
+            asked_to_stop = clock()
+        assert clock() - asked_to_stop < DRAIN_TIMEOUT_S - 2
 
 
 @pytest.mark.parametrize("content", [None, "no certificate"])

@@ -53,6 +53,14 @@ class _Server(uvicorn.Server):
     def ask_to_stop(self) -> None:
         self.should_exit = True
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Whoever keeps a connection for later calls does not answer a TLS farewell, and would be waited for.
+        for connection in list(self.server_state.connections):
+            cycle = getattr(connection, "cycle", None)
+            if cycle is None or cycle.response_complete:
+                connection.transport.abort()  # pyright: ignore[reportAttributeAccessIssue] - all its kinds have one
+        await super().shutdown(sockets)
+
 
 @asynccontextmanager
 async def serving_executors(
