@@ -187,7 +187,7 @@ async def test_no_default_timeout_strikes_while_the_model_is_silent_for_20_s(ser
 
 
 @both_bindings
-def test_the_javascript_client_holds_the_same_conversation(served: Served, binding: str) -> None:
+async def test_the_javascript_client_holds_the_same_conversation(served: Served, binding: str) -> None:
     saw = await asyncio.to_thread(run_js, served, binding)
     turn = ["statusUpdate", "TASK_STATE_WORKING", None]
     assert saw["first"] == [["task", "TASK_STATE_WORKING", None], reply("1: hello")]
