@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from tests.deploy.files import DEPLOY, Json, compose, services
+from tests.deploy.files import OURS as TARGETS
 from tests.tools import require_tool
 from tiny_harness.config_file import read_settings
 from tiny_harness.settings import Settings
 
-OURS = ("gateway-1", "gateway-2", "engine", "hooks", "migrate", "tools", "temporal")
 MODEL_KEYS = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY"}
 
 
@@ -46,7 +46,8 @@ def test_it_is_a_compose_file() -> None:
 
 
 def test_there_are_two_gateways_and_two_engines() -> None:
-    assert services()["gateway-1"] == services()["gateway-2"]
+    first, second = services()["gateway-1"], services()["gateway-2"]
+    assert {key: value for key, value in first.items() if key != "build"} == second
     assert services()["engine"]["deploy"]["replicas"] == 2
 
 
@@ -68,7 +69,7 @@ def test_a_service_can_be_told_healthy_from_ill(name: str) -> None:
     if name in ("migrate", "tools"):
         assert service["healthcheck"] == {"disable": True}, "they end"
     else:
-        assert "healthcheck" in service or "build" in service, "else the image has one: test_containerfile"
+        assert "healthcheck" in service or service["image"].startswith("tiny-harness"), "test_containerfile: it has one"
 
 
 def test_whoever_starts_waits_for_what_it_needs() -> None:
@@ -77,6 +78,15 @@ def test_whoever_starts_waits_for_what_it_needs() -> None:
         assert waits["migrate"] == {"condition": "service_completed_successfully"}
         assert waits["temporal"] == waits["redis"] == {"condition": "service_healthy"}
     assert services()["migrate"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
+
+
+def test_each_image_of_ours_is_built_once_and_is_used_under_its_name() -> None:
+    built = [service for service in services().values() if "build" in service]
+    names = [service["image"] for service in built]
+    assert sorted(names) == sorted(set(names))
+    assert {service["build"]["target"] for service in built} == set(TARGETS)
+    for service in services().values():
+        assert service["image"] in names or not service["image"].startswith("tiny-harness")
 
 
 def test_only_the_proxy_is_published_and_only_on_this_machine() -> None:
