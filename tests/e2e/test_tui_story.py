@@ -29,7 +29,9 @@ def home_in(folder: Path) -> tuple[list[str], dict[str, str]]:
         f'[store]\nsqlite_path = "{folder / "store.db"}"\n[server]\nparticipant = "ann"\n'
     )
     command = [sys.executable, "-m", "tiny_harness", "--config", str(config)]
-    return command, {"HOME": str(folder), "TERM": "tmux-256color", "LANG": "C.UTF-8"}
+    # Some shells tell a size to everything that they start; the terminal's own counts.
+    size = {"COLUMNS": "80", "LINES": "24"}
+    return command, {"HOME": str(folder), "TERM": "tmux-256color", "LANG": "C.UTF-8", **size}
 
 
 async def seen(tmux: Tmux, *words: str) -> None:

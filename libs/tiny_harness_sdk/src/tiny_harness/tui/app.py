@@ -1,7 +1,6 @@
 """The full-screen surface: one conversation at a time, whatever other surfaces do to it shown at once."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterable
 from typing import ClassVar, Final
 
@@ -10,10 +9,7 @@ from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.containers import Horizontal, Vertical
-from textual.events import Resize
-from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
-from textual.timer import Timer
 from textual.widgets import OptionList, Static, TextArea
 
 from tiny_harness.client import (
@@ -34,10 +30,9 @@ from tiny_harness.tui.question import QuestionPanel
 from tiny_harness.tui.room import Room
 from tiny_harness.tui.side import Side
 from tiny_harness.tui.telling import chosen
-from tiny_harness.tui.terminal import ending_by_signal, is_terminal_lost, theme_for
+from tiny_harness.tui.terminal import ending_by_signal, forget_size, is_terminal_lost, theme_for
 
 TERMINAL_CHECK_S: Final = 1.0
-SETTLE_S: Final = 0.3
 USUAL: Final = 80
 """Columns from which on there is room to say what was used."""
 WIDE: Final = 110
@@ -66,7 +61,6 @@ class HarnessApp(Carrier):
         """`task_id` names the task to open first; default: a new conversation."""
         super().__init__(client)
         self._first_task = task_id
-        self._settling: Timer | None = None
         self.theme = theme_for(os.environ)
 
     def compose(self) -> ComposeResult:
@@ -103,7 +97,7 @@ class HarnessApp(Carrier):
         if self._first_task is not None:
             self._open(self._first_task)
         if not self.is_headless:
-            self.set_interval(TERMINAL_CHECK_S, self._check_terminal)
+            self.set_interval(TERMINAL_CHECK_S, self._leave_a_lost_terminal)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Say which keys work now; the others are dimmed, or not there when there is nothing to answer."""
@@ -251,26 +245,9 @@ class HarnessApp(Carrier):
         if self._room.parent is not None:
             self._open(self._room.parent)
 
-    def on_resize(self) -> None:
-        """Draw everything anew once the size is settled: what was on its way may have been for another size."""
-        if self._settling is not None:
-            self._settling.stop()
-        self._settling = self.set_timer(SETTLE_S, self._draw_anew)
-
-    def _draw_anew(self) -> None:
-        if self._is_shown:
-            self.screen.refresh(layout=True)
-
-    def _check_terminal(self) -> None:
-        """Leave with the terminal, and notice a size that was lost among others on its way to us or to the screen."""
+    def _leave_a_lost_terminal(self) -> None:
         if is_terminal_lost():
             self.exit()
-            return
-        size = Size(*shutil.get_terminal_size())
-        if size.area and size != self.size:
-            self.post_message(Resize(size, size))
-        elif size.area and self._is_shown and size != self.screen.size:
-            self.screen.post_message(Resize(size, size))
 
 
 async def run_tui(address: Address, participant: str | None, task_id: str | None = None) -> None:
@@ -285,6 +262,7 @@ async def run_tui(address: Address, participant: str | None, task_id: str | None
         ConnectionLost: Nothing answers at the address.
         ServerRefused: What answers does not let us in.
     """
+    forget_size(os.environ)
     async with connect(address, participant) as client:
         app = HarnessApp(client, task_id)
         with ending_by_signal(app.exit):

@@ -1,11 +1,11 @@
-"""The terminal: which colours suit it, that it has gone, or that the process is asked to end."""
+"""The terminal: how large it is, which colours suit it, that it has gone, or that the process is asked to end."""
 
 import asyncio
 import signal
 import sys
 import termios
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -28,6 +28,12 @@ def ending_by_signal(leave: Callable[[], None]) -> Generator[None]:
     finally:
         for number in ours:
             loop.remove_signal_handler(number)
+
+
+def forget_size(environ: MutableMapping[str, str]) -> None:
+    """Drop a size that the environment tells: it would count for more than the terminal's own, and never changes."""
+    for name in ("COLUMNS", "LINES"):
+        environ.pop(name, None)
 
 
 def is_terminal_lost() -> bool:
