@@ -85,6 +85,7 @@ class Surface:
 
     async def write(self, text: str) -> None:
         """Write a message and send it, by keys alone."""
+        await expect(self.words).to_be_enabled()
         await self.words.focus()
         await self.page.keyboard.insert_text(text)
         await self.page.keyboard.press("Enter")

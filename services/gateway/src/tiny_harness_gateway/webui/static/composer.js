@@ -27,6 +27,7 @@ export class Composer {
       event.preventDefault();
       this.#act();
     });
+    this.#words.disabled = false;
     this.#words.addEventListener("input", () => this.#typed());
     this.#words.addEventListener("keydown", (event) => this.#key(event));
     this.#words.addEventListener("blur", () => this.#offer([]));
