@@ -13,6 +13,7 @@ from tests.deploy.processes import Deployment, running_deployment
 from tiny_harness.client import Address, connect
 
 PATIENCE_S = 60
+pytestmark = pytest.mark.timeout(300)  # a dozen processes start in the first one
 
 
 @pytest.fixture(scope="module")
