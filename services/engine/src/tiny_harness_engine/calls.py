@@ -193,3 +193,6 @@ LOST_ATTEMPTS: Final = 10
 """How often a step is given out again whose worker died or was stopped."""
 MODEL_BACKOFF: Final = (timedelta(seconds=1), timedelta(seconds=4), timedelta(seconds=15))
 """Pauses between such attempts."""
+OUTAGE_BACKOFF: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+"""Seconds before the attempts of work that the store's absence stopped; the last ones for as long as that takes. Each
+costs the run's history a few events."""

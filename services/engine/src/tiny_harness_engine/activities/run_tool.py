@@ -10,6 +10,7 @@ from tiny_harness.hooks.contexts import ToolContext, ToolOutput
 from tiny_harness.ids import new_id
 from tiny_harness.store import CallRow, Store
 from tiny_harness_engine.activities.beat import beating
+from tiny_harness_engine.activities.recording import write_down
 from tiny_harness_engine.activities.vetting import ActRefused, Vetting
 from tiny_harness_engine.calls import RUN_TOOL, ToolRequest
 from tiny_harness_engine.core.acts import Act
@@ -152,7 +153,8 @@ class RunToolActivity:
 
     async def _keep(self, request: ToolRequest, result: CallResult, verdicts: tuple[Verdict, ...]) -> ToolAnswer:
         key = (request.task_id, request.turn, request.step, request.call)
-        kept = CallResult.model_validate_json(await self._store.save_call(*key, result.model_dump_json()))
+        text = result.model_dump_json()
+        kept = CallResult.model_validate_json(await write_down(lambda: self._store.save_call(*key, text)))
         return ToolAnswer(is_error=kept.is_error, verdicts=verdicts)
 
     async def _row(self, request: ToolRequest) -> CallRow | None:

@@ -1,7 +1,5 @@
 """The model step: read the conversation, ask hooks and the model, record the answer. One activity."""
 
-import asyncio
-import logging
 import random
 from collections.abc import Sequence
 from typing import Final
@@ -10,7 +8,7 @@ from temporalio import activity
 
 from tiny_harness.bus import Bus
 from tiny_harness.contracts import Usage
-from tiny_harness.errors import ModelError, Unavailable
+from tiny_harness.errors import ModelError
 from tiny_harness.events import Event
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store
@@ -19,6 +17,7 @@ from tiny_harness_engine.activities.beat import beating
 from tiny_harness_engine.activities.deltas import DeltaSender
 from tiny_harness_engine.activities.family import tree_of
 from tiny_harness_engine.activities.gate import Gate
+from tiny_harness_engine.activities.recording import write_down
 from tiny_harness_engine.activities.spending import Spending
 from tiny_harness_engine.activities.vetting import Vetting
 from tiny_harness_engine.calls import STEP, StepAnswer, StepRequest
@@ -35,12 +34,6 @@ from tiny_harness_engine.toolbox import Toolbox
 
 MAX_EVENTS: Final = 400
 """Events that the window is made of at most; keeps a step's cost independent of a conversation's age."""
-
-RECORD_ATTEMPTS: Final = 60
-RECORD_PAUSE_S: Final = 2.0
-
-log = logging.getLogger(__name__)
-
 
 MAX_RETRY_AFTER_S: Final = 600.0
 """A provider that wants to be left alone for longer is asked again all the same."""
@@ -188,18 +181,10 @@ class StepActivity:
                 results.setdefault((row.turn, row.step), {})[row.call] = found
         return Work(steps, results)
 
-    async def _record(self, request: StepRequest, record: StepRecord) -> None:
+    async def _record(self, request: StepRequest, answer: StepRecord) -> None:
         """Keep an answer that was paid for, also if the store needs a while to take it."""
-        text = record.model_dump_json()
-        for _ in range(RECORD_ATTEMPTS - 1):
-            try:
-                await self._store.save_step(request.task_id, request.turn, request.step, text)
-            except Unavailable as error:
-                log.warning("an answer cannot be recorded yet: %s", error)
-                await asyncio.sleep(RECORD_PAUSE_S)
-            else:
-                return
-        await self._store.save_step(request.task_id, request.turn, request.step, text)
+        text = answer.model_dump_json()
+        await write_down(lambda: self._store.save_step(request.task_id, request.turn, request.step, text))
 
 
 def _reply_id(request: StepRequest) -> str:

@@ -10,7 +10,6 @@ from tiny_harness.errors import HarnessError
 from tiny_harness_engine.calls import (
     COMMAND_RETRY,
     COMMAND_TIMEOUT,
-    LOST_ATTEMPTS,
     RUN_COMMAND,
     STEP_HEARTBEAT,
     CommandAnswer,
@@ -20,6 +19,7 @@ from tiny_harness_engine.core import commands, lifecycle
 from tiny_harness_engine.core.commands import CommandDone
 from tiny_harness_engine.core.drafts import Decision
 from tiny_harness_engine.workflows.ledger import Ledger
+from tiny_harness_engine.workflows.outage import outlast
 
 
 class CommandQueue:
@@ -49,20 +49,24 @@ class CommandQueue:
             self._working = None
 
     async def _run(self, command: Input) -> CommandAnswer:
-        for attempt in range(1, LOST_ATTEMPTS + 1):
-            request = CommandRequest(task_id=self._ledger.task_id, command=command, attempt=attempt)
-            try:
-                return await workflow.execute_activity(
-                    RUN_COMMAND,
-                    request,
-                    result_type=CommandAnswer,
-                    start_to_close_timeout=COMMAND_TIMEOUT,
-                    heartbeat_timeout=STEP_HEARTBEAT,
-                    retry_policy=COMMAND_RETRY,
-                )
-            except ActivityError as error:
-                # Its worker may have gone: the next attempt finds out whether the body was called.
-                workflow.logger.warning("command %s was stopped: %s", command.seq, error.cause)
+        async def attempt(number: int) -> CommandAnswer:
+            # A worker may have gone in the one before: this one finds out whether the body was called.
+            return await workflow.execute_activity(
+                RUN_COMMAND,
+                CommandRequest(task_id=self._ledger.task_id, command=command, attempt=number),
+                result_type=CommandAnswer,
+                start_to_close_timeout=COMMAND_TIMEOUT,
+                heartbeat_timeout=STEP_HEARTBEAT,
+                retry_policy=COMMAND_RETRY,
+            )
+
+        try:
+            answer = await outlast(attempt)
+        except ActivityError as error:
+            workflow.logger.warning("command %s failed: %s", command.seq, error.cause)
+            answer = None
+        if answer is not None:
+            return answer
         return CommandAnswer(done=CommandDone(name=command.command, outcome="failed", reply=str(HarnessError())))
 
     async def _end(self, command: Input, answer: CommandAnswer) -> None:

@@ -5,18 +5,11 @@ from itertools import groupby
 from typing import Final
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError
 
 from tiny_harness.contracts import TaskSnapshot
-from tiny_harness_engine.calls import (
-    LOST_ATTEMPTS,
-    RUN_TOOL,
-    STEP_HEARTBEAT,
-    TOOL_RETRY,
-    TOOL_TIMEOUT,
-    ToolRequest,
-)
+from tiny_harness_engine.calls import RUN_TOOL, STEP_HEARTBEAT, TOOL_RETRY, TOOL_TIMEOUT, ToolRequest
 from tiny_harness_engine.core.steps import CallPlan, ToolAnswer
+from tiny_harness_engine.workflows.outage import outlast
 
 AT_ONCE: Final = 8
 """Calls of one step that run side by side."""
@@ -44,26 +37,23 @@ async def run_tools(state: TaskSnapshot, plans: tuple[CallPlan, ...]) -> dict[in
 async def _run(state: TaskSnapshot, plan: CallPlan) -> ToolAnswer:
     """Run one tool. Its worker may go away: the next attempt finds out what may be done again."""
     approval = next((said for said in state.approvals if said.call == plan.call), None)
-    for attempt in range(1, LOST_ATTEMPTS + 1):
+
+    async def attempt(number: int) -> ToolAnswer:
         request = ToolRequest(
             task_id=state.task_id,
             turn=state.turn,
             step=state.step,
             call=plan.call,
-            attempt=attempt,
+            attempt=number,
             approval=approval,
         )
-        try:
-            return await workflow.execute_activity(
-                RUN_TOOL,
-                request,
-                result_type=ToolAnswer,
-                start_to_close_timeout=TOOL_TIMEOUT,
-                heartbeat_timeout=STEP_HEARTBEAT,
-                retry_policy=TOOL_RETRY,
-            )
-        except ActivityError as error:
-            if isinstance(error.cause, ApplicationError) and error.cause.non_retryable:
-                raise
-            workflow.logger.warning("call %s of step %s was stopped: %s", plan.call, state.step, error.cause)
-    return ToolAnswer(is_unknown=True)
+        return await workflow.execute_activity(
+            RUN_TOOL,
+            request,
+            result_type=ToolAnswer,
+            start_to_close_timeout=TOOL_TIMEOUT,
+            heartbeat_timeout=STEP_HEARTBEAT,
+            retry_policy=TOOL_RETRY,
+        )
+
+    return await outlast(attempt) or ToolAnswer(is_unknown=True)

@@ -26,6 +26,7 @@ from tiny_harness_engine.core import lifecycle, steps
 from tiny_harness_engine.core.drafts import Decision
 from tiny_harness_engine.failures import failed_step
 from tiny_harness_engine.workflows.ledger import Ledger
+from tiny_harness_engine.workflows.outage import StoreAway, is_outage, outage_pause_s
 from tiny_harness_engine.workflows.tools import run_tools
 
 MAX_STEPS: Final = 1_000
@@ -115,9 +116,14 @@ class Turns:
 
     async def _ask_model(self, state: TaskSnapshot) -> StepAnswer | None:
         """Run the step until it answers or fails for good; `None` if the turn is over before."""
-        failed = lost = 0
+        failed = lost = away = 0
         while self._ledger.is_at(state):
-            answer = await self._try_step(state, failed + lost + 1, failed)
+            try:
+                answer = await self._try_step(state, failed + lost + away + 1, failed)
+            except StoreAway:
+                away += 1
+                await pause(timedelta(seconds=outage_pause_s(away)), lambda: not self._ledger.is_at(state))
+                continue
             if answer is None:
                 lost += 1
                 if lost >= LOST_ATTEMPTS:
@@ -134,11 +140,17 @@ class Turns:
         return None
 
     async def _try_step(self, state: TaskSnapshot, attempt: int, failures: int) -> StepAnswer | None:
-        """Run the step once; `None` if it was cut, or its worker went away."""
+        """Run the step once; `None` if it was cut, or its worker went away.
+
+        Raises:
+            StoreAway: It could not even begin, or not be written down.
+        """
         try:
             return await self._unless_cut(state, _run_step(state, attempt, failures))
         except ActivityError as error:
             workflow.logger.info("step %s:%s was stopped: %s", state.turn, state.step, error.cause)
+            if is_outage(error):
+                raise StoreAway from error
             return failed_step(error.cause)
 
     async def _unless_cut(self, state: TaskSnapshot, work: Coroutine[Any, Any, T]) -> T | None:
