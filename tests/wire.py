@@ -69,7 +69,7 @@ async def send(http: httpx.AsyncClient, message: Json, *, at_once: bool = False)
 async def streamed(http: httpx.AsyncClient, message: Json) -> AsyncGenerator[Frames]:
     """Send a message and stream its turn, over REST."""
     async with http.stream("POST", "/rest/message:stream", json={"message": message}) as response:
-        yield _frames(response)
+        yield read_frames(response)
 
 
 @asynccontextmanager
@@ -77,7 +77,7 @@ async def subscribed(http: httpx.AsyncClient, task_id: str, cursor: int | None =
     """Subscribe to a task, over REST; after the event of that number, if one is given."""
     headers = {} if cursor is None else {"Last-Event-ID": str(cursor)}
     async with http.stream("GET", f"/rest/tasks/{task_id}:subscribe", headers=headers) as response:
-        yield _frames(response)
+        yield read_frames(response)
 
 
 @asynccontextmanager
@@ -85,10 +85,11 @@ async def subscribed_by_rpc(http: httpx.AsyncClient, task_id: str, cursor: str) 
     """Subscribe to a task, over JSON-RPC."""
     body = {"jsonrpc": "2.0", "id": 1, "method": "SubscribeToTask", "params": {"id": task_id}}
     async with http.stream("POST", "/rpc", json=body, headers={"Last-Event-ID": cursor}) as response:
-        yield _frames(response)
+        yield read_frames(response)
 
 
-async def _frames(response: httpx.Response) -> Frames:
+async def read_frames(response: httpx.Response) -> Frames:
+    """Read the durable events of a stream."""
     assert response.headers["content-type"].startswith("text/event-stream"), (await response.aread()).decode()
     seq: int | None = None
     async for line in response.aiter_lines():

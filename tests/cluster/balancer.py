@@ -20,6 +20,7 @@ class Balancer:
         self._ready = dict.fromkeys(ports, False)
         self._turns = itertools.count()
         self._carrying: set[asyncio.Task[None]] = set()
+        self._is_over = False
         self.taken = dict.fromkeys(ports, 0)
         """Connections that each backend was given."""
 
@@ -31,6 +32,7 @@ class Balancer:
         try:
             yield
         finally:
+            self._is_over = True
             server.close()
             tasks = [*checks, *self._carrying]
             for task in tasks:
@@ -48,18 +50,19 @@ class Balancer:
                 await asyncio.sleep(CHECK_INTERVAL_S)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._is_over:
+            writer.close()
+            return
         task = asyncio.create_task(self._carry(reader, writer))
         self._carrying.add(task)
         task.add_done_callback(self._carrying.discard)
+        task.add_done_callback(lambda _: writer.close())  # also of a task that was cancelled before it began
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry one connection until one side ends it."""
-        try:
-            backend = await self._connect()
-            if backend is not None:
-                await _join(reader, writer, *backend)
-        finally:
-            writer.close()
+        backend = await self._connect()
+        if backend is not None:
+            await _join(reader, writer, *backend)
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
         for port in self._order():
@@ -90,10 +93,10 @@ async def _join(
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        to_them.close()
         for way in ways:
             way.cancel()
         await asyncio.gather(*ways, return_exceptions=True)
-        to_them.close()
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
