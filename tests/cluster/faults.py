@@ -12,7 +12,7 @@ from tests.cluster.cluster import Cluster
 
 RECOVERY_S: Final = 120.0
 PAUSES_S: Final = (0.3, 3.0)
-DOWN_S: Final = (0.1, 4.0)
+SHORTEST_S: Final = 0.1
 BOTH: Final = 0.3
 """How often a second kind dies together with the first."""
 
@@ -38,6 +38,8 @@ class Faults:
     cluster: Cluster
     rng: random.Random
     prove: Prove
+    longest_s: float
+    """How long what died may stay away."""
     done: list[Fault] = field(default_factory=list[Fault])
     recovered_at: list[float] = field(default_factory=list[float])
 
@@ -52,7 +54,7 @@ class Faults:
             count = 2 if len(deck) > 1 and self.rng.random() < BOTH else 1
             dying, deck = deck[:count], deck[count:]
             await asyncio.sleep(self.rng.uniform(*PAUSES_S))
-            downs = [self.rng.uniform(*DOWN_S) for _ in dying]
+            downs = [self.rng.uniform(SHORTEST_S, self.longest_s) for _ in dying]
             await asyncio.gather(*(self._fault(kind, down_s) for kind, down_s in zip(dying, downs, strict=True)))
 
     async def _fault(self, kind: str, down_s: float) -> None:

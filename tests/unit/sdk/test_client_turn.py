@@ -17,6 +17,7 @@ from tiny_harness.client.outgoing import answer, control, patch, words
 from tiny_harness.client.turn import Turn
 from tiny_harness.ext import stream
 from tiny_harness.ext.stream import ToolUse
+from tiny_harness.ext.supervision import SupervisionData
 from tiny_harness.intake import read_message
 from tiny_harness.states import TaskState
 
@@ -230,3 +231,20 @@ def test_a_closed_stream_does_not_tell_the_end_of_a_command() -> None:
     seen = command()
     seen.see(TaskShown(view=TaskView("t", "c", TaskState.INPUT_REQUIRED, messages=(SLASH,)), received_as="command"))
     assert not seen.is_told()
+
+
+def test_a_stream_that_a_stopping_gateway_closes_does_not_tell_the_end_of_a_command_to_a_waiting_task() -> None:
+    seen = command()
+    seen.see(TaskShown(view=TaskView("t", "c", TaskState.INPUT_REQUIRED, messages=(SLASH,)), seq=5))
+    assert (seen.known_task, seen.is_told()) == ("t", False)
+    seen.see(replied(6, "words of another"))
+    assert not seen.is_told()
+    seen.see(answered(7))
+    assert seen.is_over
+
+
+def test_a_closed_stream_tells_the_end_of_words_to_a_supervised_task_whatever_their_shape() -> None:
+    seen = command()
+    place = SupervisionData(worker="bot")
+    seen.see(TaskShown(view=TaskView("t", "c", TaskState.INPUT_REQUIRED, messages=(SLASH,), supervision=place), seq=5))
+    assert seen.is_told()

@@ -36,6 +36,7 @@ class Turn:
         self._state: TaskState | None = None
         self._shape = _shape(message)
         self._is_command = False
+        self._is_supervised = False
 
     @property
     def known_task(self) -> str | None:
@@ -58,7 +59,7 @@ class Turn:
         """Whether a stream that the server closed has told everything."""
         if not self._has_words:
             return True
-        if self._is_command:
+        if self._is_command or self._waits_for_command:
             return False
         # A server without our extension tells neither receipts nor whose turn has ended.
         return self._state is not None and (self._state.is_terminal or self._state.is_interrupted)
@@ -79,6 +80,7 @@ class Turn:
     def _see_task(self, event: TaskShown) -> None:
         view = event.view
         self._task_id, self._state = view.task_id, view.state
+        self._is_supervised = view.supervision is not None
         if any(message.message_id == self._message_id for message in view.messages):
             self._is_received = True
             self._is_command |= event.received_as == "command"
@@ -94,6 +96,14 @@ class Turn:
         # it waits all the time, and may not have answered yet.
         may_be_command = self._shape is not None and received_as is None
         return view.state.is_interrupted and (not may_be_command or any(message.role == "agent" for message in later))
+
+    @property
+    def _waits_for_command(self) -> bool:
+        """Whether a server that numbers its events has more to say: what it closes then is a gateway that stops.
+
+        Words to a supervised task have no turn that ends, whatever their shape.
+        """
+        return self._shape is not None and self._is_received and self._cursor is not None and not self._is_supervised
 
     @property
     def _name(self) -> str | None:
