@@ -7,13 +7,14 @@ BIN := $(VENV)/bin
 WORKERS ?= 4
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test lint types soak bench clean
+.PHONY: help demo test lint types soak bench cluster clean
 
 help:
 	@echo "make demo   a conversation with the scripted model: no key, no server"
 	@echo "make test   lint, types, import contracts and all tests"
 	@echo "make soak   the long tests at full size (about an hour)"
 	@echo "make bench  the benchmarks, with their baselines"
+	@echo "make cluster  two gateways, two engines, a hook host and all that they need, on this machine"
 
 $(STAMP): pyproject.toml
 	@echo "Installing into $(VENV) ..." >&2
@@ -45,6 +46,9 @@ soak: $(STAMP)
 
 bench: $(STAMP)
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m tests.bench
+
+cluster: $(STAMP)
+	@$(BIN)/python -m tests.cluster
 
 clean:
 	rm -rf $(VENV)
