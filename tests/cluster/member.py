@@ -14,6 +14,8 @@ INTERVAL_S: Final = 0.05
 RESTART_PAUSE_S: Final = 0.5
 """Before one that could not start is started again, as whoever runs containers does it."""
 
+LOG_CHARS: Final = 3_000
+
 Probe = Callable[[], Awaitable[bool]]
 
 
@@ -54,12 +56,24 @@ class Member:
 
     async def start(self) -> None:
         """Start it, again if it ends because a neighbour is not there yet, and wait until it is ready."""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await self._until_ready()
+        except TimeoutError:
+            raise AssertionError(f"{self.name} is not ready after {PATIENCE_S} s: {self.log[-LOG_CHARS:]}") from None
+
+    async def _until_ready(self) -> None:
+        self.spawn()
+        while not await self._probe():
+            if self.exit_status is not None:
+                await asyncio.sleep(RESTART_PAUSE_S)
+                self.spawn()
+            await asyncio.sleep(INTERVAL_S)
+
+    async def until_not_ready(self) -> None:
+        """Wait until it says that it takes no work, or says nothing any more."""
         async with asyncio.timeout(PATIENCE_S):
-            self.spawn()
-            while not await self._probe():
-                if self.exit_status is not None:
-                    await asyncio.sleep(RESTART_PAUSE_S)
-                    self.spawn()
+            while await self._probe():  # noqa: ASYNC110 - a process sets no event
                 await asyncio.sleep(INTERVAL_S)
 
     def spawn(self) -> None:

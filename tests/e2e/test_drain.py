@@ -4,6 +4,7 @@ import asyncio
 import random
 import signal
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Final
 
 import httpx
@@ -13,8 +14,10 @@ from tests.cluster.cluster import Cluster, running_cluster
 from tests.cluster.load import loading, wire
 from tests.cluster.member import Member
 from tests.wire import Frame, Json, read_frames, send, subscribed, user_message
+from tiny_harness.cli.start import EXIT_HURRIED
 from tiny_harness.client import connect
 from tiny_harness.client.events import Received, TaskEvent, TaskShown
+from tiny_harness.states import TaskState
 
 PATIENCE_S: Final = 60
 SLOW: Final = "take your time"
@@ -109,6 +112,33 @@ async def test_an_engine_that_stops_finishes_the_step_that_it_works_on(cluster: 
             assert usage.calls == 1
     finally:
         await first.start()
+
+
+async def test_a_service_that_is_told_twice_to_stop_ends_at_once(cluster: Cluster) -> None:
+    stopping = cluster.gateways[0]
+    token = await cluster.token("dee")
+    async with (
+        asyncio.timeout(PATIENCE_S),
+        wire(gateway(cluster, 0), token) as http,
+        connect(await cluster.address("dee", 1)) as client,
+    ):
+        task_id = (await client.send("hello")).task.task_id
+        waiting = asyncio.create_task(send(http, user_message("hang", task_id)))
+        async with aclosing(client.follow(task_id)) as events:
+            async for event in events:
+                if isinstance(event, TaskShown) and event.view.state is TaskState.WORKING:
+                    break
+                if isinstance(event, Received):
+                    break
+        stopping.signal(signal.SIGTERM)
+        await stopping.until_not_ready()
+        assert stopping.exit_status is None, "it did not wait for the one who waits for an answer"
+        stopping.signal(signal.SIGTERM)
+        assert await stopping.until_ended() == EXIT_HURRIED
+        with pytest.raises(httpx.TransportError):
+            await waiting
+        await client.cancel(task_id)
+        await stopping.start()
 
 
 async def stop_and_start(member: Member) -> None:

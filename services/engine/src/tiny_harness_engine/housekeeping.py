@@ -15,7 +15,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from tiny_harness.contracts import RECONCILE, TASK_WORKFLOW, workflow_id
-from tiny_harness.errors import HarnessError
+from tiny_harness.errors import HarnessError, Unavailable
 from tiny_harness.states import OPEN_STATES, TaskState
 from tiny_harness_engine.activities.committer import Committer
 from tiny_harness_engine.calls import CommitRequest
@@ -53,6 +53,8 @@ class Housekeeping:
             try:
                 if is_first or not await self._was_done():
                     is_first = not await self.once()
+            except (Unavailable, RPCError) as error:
+                log.warning("housekeeping could not finish; it tries again in %s s: %s", INTERVAL_S, error)
             except Exception:  # a bug costs one pass: without housekeeping nothing would ever heal
                 log.exception("housekeeping could not finish; it tries again in %s s", INTERVAL_S)
             await asyncio.sleep(INTERVAL_S)

@@ -10,6 +10,8 @@ from typing import Final
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from tiny_harness.errors import Unavailable
+
 PING_INTERVAL_S: Final = 3.0
 """The official Python client gives a silent stream up after 5 s."""
 SEND_TIMEOUT_S: Final = 20.0
@@ -70,6 +72,8 @@ class EventStream(Response):
         except TimeoutError:
             log.info("a reader took nothing for %s s; its stream is closed", SEND_TIMEOUT_S)
             raise
+        except Unavailable as error:
+            log.warning("a stream ends: %s", error.reason)
         except Exception:  # the answer has begun: it can only end, and the client resumes from its cursor
             log.exception("a stream broke")
 
