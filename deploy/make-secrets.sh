@@ -19,6 +19,7 @@ if new common.env; then
     echo "TINY_HARNESS_STORE_URL=postgresql://harness:$(cat postgres.password)@postgres:5432/harness"
     echo "TINY_HARNESS_REDIS_URL=redis://:$(cut -d' ' -f2 redis.conf)@redis:6379/0"
     echo "TINY_HARNESS_SEAL_KEYS=$(openssl rand -base64 32)"
+    echo "TINY_HARNESS_PUSH_KEY=$(openssl rand -base64 32)"
   } >common.env
 fi
 new hooks.env && echo "TINY_HARNESS_HOOK_SECRET_HOOKS=$(random)" >hooks.env

@@ -114,7 +114,7 @@ def test_no_secret_stands_in_a_file_of_the_repository() -> None:
 
 
 def test_every_service_gets_the_secrets_that_it_needs_and_no_others(secrets: Path) -> None:
-    store = {"TINY_HARNESS_STORE_URL", "TINY_HARNESS_REDIS_URL", "TINY_HARNESS_SEAL_KEYS"}
+    store = {f"TINY_HARNESS_{name}" for name in ("STORE_URL", "REDIS_URL", "SEAL_KEYS", "PUSH_KEY")}
     hook = {"TINY_HARNESS_HOOK_SECRET_HOOKS"}
     for name in ("gateway-1", "gateway-2", "migrate", "tools"):
         assert set(variables(secrets, services()[name])) == store, "no model key"

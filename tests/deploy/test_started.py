@@ -70,6 +70,7 @@ async def test_each_service_drains_when_it_is_told_to_stop(deployment: Deploymen
     assert await ask(address) == "This harness is run by your platform team."
 
 
+@pytest.mark.usefixtures("address")
 async def test_the_operators_other_commands_work_from_the_same_image(deployment: Deployment) -> None:
     assert "nothing was done" in await asyncio.to_thread(deployment.operate, "store", "migrate")
     assert "open tasks" in await asyncio.to_thread(deployment.operate, "tasks", "repair", "--all")

@@ -249,7 +249,7 @@ async def test_the_monitor_shows_engines_and_their_hooks_to_who_is_known(gateway
     assert (await gateway.http.get(url)).status_code == 401
     assert (await gateway.http.get(url, headers={**ann.headers, "Host": "evil.example"})).status_code == 403
     told = await gateway.http.get(url, headers=ann.headers)
-    assert (told.status_code, told.json()) == (200, {"catalogue": None, "heartbeat": None, "engines": []})
+    assert (told.status_code, told.json()) == (200, {"catalogue": None, "heartbeat": None, "push": {}, "engines": []})
     await gateway.store.save_catalogue("one", "{}")
     await gateway.store.report_engine("e1", "one", '{"hooks":[{"name":"policy","state":"down"}]}')
     shown = await gateway.http.get(url, headers=ann.headers)

@@ -9,7 +9,15 @@ from typing import Final, Literal
 from tiny_harness.errors import RoleNotPermitted, TaskNotFound
 from tiny_harness.ext.task import Participant, Role
 
-Act = Literal["read the task", "send a message", "control the task", "change participants", "approve", "acknowledge"]
+Act = Literal[
+    "read the task",
+    "send a message",
+    "control the task",
+    "change participants",
+    "approve",
+    "acknowledge",
+    "be told by push",
+]
 
 _RANK: Final[tuple[Role, ...]] = ("admin", "reporter", "assignee", "watcher")
 
@@ -20,6 +28,7 @@ _ALLOWED: Final[dict[Act, frozenset[Role]]] = {
     "change participants": frozenset({"admin", "reporter"}),
     "approve": frozenset({"admin", "reporter"}),
     "acknowledge": frozenset({"admin", "reporter"}),
+    "be told by push": frozenset({"admin", "reporter", "assignee"}),
 }
 
 

@@ -439,6 +439,13 @@ class RetentionSettings(Section):
     """Days after its end that the heartbeat, or `tasks purge`, deletes a task."""
 
 
+class PushSettings(Section):
+    """`[push]`: where notifications may go; they need TINY_HARNESS_PUSH_KEY."""
+
+    allow_hosts: tuple[str, ...] = ()
+    """Receivers that may have any address, and plain http: `name` or `name:port`. Others are https on the Internet."""
+
+
 class HeartbeatSettings(Section):
     """`[heartbeat]`: what one engine of all does now and then: the retention sweep and the snapshot on `/_monitor`."""
 
@@ -496,6 +503,7 @@ class Settings(Section):
     auth: AuthSettings = AuthSettings()
     retention: RetentionSettings = RetentionSettings()
     heartbeat: HeartbeatSettings = HeartbeatSettings()
+    push: PushSettings = PushSettings()
     o11y: ObservabilitySettings = ObservabilitySettings()
 
     @property

@@ -41,6 +41,7 @@ from tiny_harness_engine.models import ModelProvider
 from tiny_harness_engine.models.provider import open_provider
 from tiny_harness_engine.observers import ObserverDispatcher
 from tiny_harness_engine.pacemaker import Pacemaker
+from tiny_harness_engine.pushes import open_pushes
 from tiny_harness_engine.registry import Registry, build_registry
 from tiny_harness_engine.reporting import Reporting
 from tiny_harness_engine.runs import Runs
@@ -101,13 +102,14 @@ async def open_worker(
         open_servers(settings, registry.servers) as hub,
         open_hooks(settings, registry) as (hooks, health),
         open_agents(settings, store=store, temporal=temporal, runs=runs) as agents,
+        open_pushes(settings, store=store, temporal=temporal) as pushes,
     ):
         tools = Toolbox(
             hub, SkillLibrary(registry.skills), {name: agent.description for name, agent in settings.agents.items()}
         )
         observers = ObserverDispatcher(store, hooks)
         supervisors = Supervisors(settings, temporal)
-        committer = Committer(store, bus, runs, agents.stand_ins, supervisors, observers.notify)
+        committer = Committer(store, bus, runs, agents.stand_ins, supervisors, (observers.notify, pushes.notify))
         supervising = SupervisingActivities(store, runs, supervisors)
         children = StopChildrenActivity(store, runs, agents.stand_ins)
         reporting = Reporting(settings, store, registry, health, tools.health)
@@ -115,13 +117,14 @@ async def open_worker(
         worker = Worker(
             temporal,
             task_queue=queue,
-            workflows=[TaskWorkflow, SupervisorWorkflow, HeartbeatWorkflow, *agents.workflows],
+            workflows=[TaskWorkflow, SupervisorWorkflow, HeartbeatWorkflow, *pushes.workflows, *agents.workflows],
             activities=[
                 *_activities(settings, bus, model, registry, hooks, health, committer, tools),
                 children.stop_children,
                 supervising.give_notice,
                 supervising.tell_supervisor,
                 HeartbeatActivity(settings, store).beat,
+                *pushes.activities,
                 *agents.activities,
             ],
             max_cached_workflows=CACHED_WORKFLOWS,

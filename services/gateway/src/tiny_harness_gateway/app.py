@@ -16,6 +16,7 @@ from temporalio.client import Client
 
 from tiny_harness.bus import Bus
 from tiny_harness.errors import HarnessError
+from tiny_harness.push import push_ring
 from tiny_harness.readiness import Readiness
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store
@@ -33,6 +34,7 @@ from tiny_harness_gateway.health import Health
 from tiny_harness_gateway.identity import Credentials, open_credentials
 from tiny_harness_gateway.limits import BodyLimit, ContentType, RateLimit, StreamLimit
 from tiny_harness_gateway.monitor import Monitor
+from tiny_harness_gateway.push_configs import PushConfigs
 from tiny_harness_gateway.rate import Rate, open_rate
 from tiny_harness_gateway.streams import Streams
 from tiny_harness_gateway.subscriptions import DEAF_INTERVAL_S, Subscriptions
@@ -82,6 +84,7 @@ def create_app(
     subscriptions = Subscriptions(store, bus, None if hears_engine else DEAF_INTERVAL_S, drain_s=drain_s)
     conversations = Conversations(settings, store, engine, subscriptions)
 
+    pushes = PushConfigs(settings, store, conversations, push_ring())
     credentials = open_credentials(settings, store, token)
     rate = open_rate(settings)
     workers = WorkersRoute(WorkerTools(conversations))
@@ -93,7 +96,7 @@ def create_app(
             yield
 
     app = Starlette(
-        routes=_routes(settings, conversations, store, health, workers),
+        routes=_routes(settings, conversations, pushes, store, health, workers),
         middleware=_middleware(settings, credentials, rate),
         exception_handlers={HTTPException: _http_error, Exception: _http_error},
         lifespan=lifespan,
@@ -120,11 +123,16 @@ def _middleware(settings: Settings, credentials: Credentials, rate: Rate) -> lis
 
 
 def _routes(
-    settings: Settings, conversations: Conversations, store: Store, health: Health, workers: WorkersRoute
+    settings: Settings,
+    conversations: Conversations,
+    pushes: PushConfigs,
+    store: Store,
+    health: Health,
+    workers: WorkersRoute,
 ) -> list[BaseRoute]:
-    cards = Cards(settings, store)
-    handler = GatewayHandler(conversations, cards)
-    streams = Streams(conversations, StreamLimit(settings.server.max_streams))
+    cards = Cards(settings, store, has_push=pushes.is_there)
+    handler = GatewayHandler(conversations, pushes, cards)
+    streams = Streams(conversations, pushes, StreamLimit(settings.server.max_streams))
     acknowledging = Acknowledging(conversations)
     context = CallContextBuilder()
     [sdk_rpc] = create_jsonrpc_routes(handler, RPC_PATH, context_builder=context)

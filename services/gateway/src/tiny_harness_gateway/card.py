@@ -59,7 +59,9 @@ _SCHEMES: Final = {
 """How callers prove who they are, by `[auth] mode`; with `none` they do not."""
 
 
-def build_card(settings: Settings, offered: CommandsParams = NO_COMMANDS, caller: Sender | None = None) -> AgentCard:
+def build_card(
+    settings: Settings, offered: CommandsParams = NO_COMMANDS, caller: Sender | None = None, *, has_push: bool = False
+) -> AgentCard:
     """Build the card of a gateway whose engine offers these commands; for a caller, the extended card."""
     base = settings.server.url
     card = AgentCard(
@@ -72,7 +74,7 @@ def build_card(settings: Settings, offered: CommandsParams = NO_COMMANDS, caller
         ],
         capabilities=AgentCapabilities(
             streaming=True,
-            push_notifications=False,
+            push_notifications=has_push,
             extended_agent_card=True,
             extensions=[_extension(uri, text, offered, caller) for uri, text in _EXTENSIONS],
         ),
@@ -106,9 +108,10 @@ def _extension(uri: str, description: str, offered: CommandsParams, caller: Send
 class Cards:
     """Serves the card with ETag, Last-Modified and Cache-Control (the SDK sends no Last-Modified)."""
 
-    def __init__(self, settings: Settings, store: Store) -> None:
+    def __init__(self, settings: Settings, store: Store, *, has_push: bool = False) -> None:
         self._settings = settings
         self._store = store
+        self._has_push = has_push
         self._looked_at = -CATALOGUE_AGE_S
         self._digest: str | None = None
         self._show(NO_COMMANDS)
@@ -124,7 +127,7 @@ class Cards:
     async def extended(self, caller: Sender) -> AgentCard:
         """Build the card for somebody who is known: it says who they are here."""
         await self._look()
-        return build_card(self._settings, self._offered, caller)
+        return build_card(self._settings, self._offered, caller, has_push=self._has_push)
 
     async def _look(self) -> None:
         """Take the engine's catalogue up if there is a new one; while the store is away the card stays as it is."""
@@ -143,7 +146,7 @@ class Cards:
 
     def _show(self, offered: CommandsParams) -> None:
         self._offered = offered
-        self._body = agent_card_to_dict(build_card(self._settings, offered))
+        self._body = agent_card_to_dict(build_card(self._settings, offered, has_push=self._has_push))
         digest = hashlib.sha256(json.dumps(self._body, sort_keys=True).encode()).hexdigest()
         self._headers = {
             "ETag": f'W/"{digest}"',

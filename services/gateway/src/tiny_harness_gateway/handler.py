@@ -20,6 +20,7 @@ from tiny_harness_gateway.auth import CALLER
 from tiny_harness_gateway.card import Cards
 from tiny_harness_gateway.conversations import Conversations
 from tiny_harness_gateway.errors import refuse_in, to_a2a
+from tiny_harness_gateway.push_configs import PushConfigs
 from tiny_harness_gateway.views import Json
 
 log = logging.getLogger(__name__)
@@ -57,15 +58,16 @@ def translated(params: Any, context: ServerCallContext) -> Generator[Sender]:
 class GatewayHandler(RequestHandler):
     """Maps A2A operations to `Conversations`."""
 
-    def __init__(self, conversations: Conversations, cards: Cards) -> None:
+    def __init__(self, conversations: Conversations, pushes: PushConfigs, cards: Cards) -> None:
         self._conversations = conversations
+        self._pushes = pushes
         self._cards = cards
 
     async def on_message_send(self, params: a2a.SendMessageRequest, context: ServerCallContext) -> a2a.Task:
         """SendMessage (A2A 1.0 §3.1.1): follows the turn that reads the message, unless told to return at once."""
         with translated(params, context) as caller:
             shown = requests.history_length(params.configuration)
-            sent = await self._conversations.send(caller, requests.message_json(params))
+            sent = await self._pushes.send(caller, params)
             if not params.configuration.return_immediately:
                 await self._conversations.wait_for_turn(sent)
             return _proto(await self._conversations.view(caller, sent.task_id, shown))
@@ -108,21 +110,34 @@ class GatewayHandler(RequestHandler):
         raise errors.UnsupportedOperationError
         yield
 
-    async def on_create_task_push_notification_config(self, params: Any, context: ServerCallContext) -> Any:
-        """Push notifications are not supported yet."""
-        raise errors.PushNotificationNotSupportedError
+    async def on_create_task_push_notification_config(
+        self, params: a2a.TaskPushNotificationConfig, context: ServerCallContext
+    ) -> a2a.TaskPushNotificationConfig:
+        """CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)."""
+        with translated(params, context) as caller:
+            return await self._pushes.create(caller, params)
 
-    async def on_get_task_push_notification_config(self, params: Any, context: ServerCallContext) -> Any:
-        """Push notifications are not supported yet."""
-        raise errors.PushNotificationNotSupportedError
+    async def on_get_task_push_notification_config(
+        self, params: a2a.GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> a2a.TaskPushNotificationConfig:
+        """GetTaskPushNotificationConfig (A2A 1.0 §3.1.8): one of the caller's own."""
+        with translated(params, context) as caller:
+            return await self._pushes.get(caller, params.task_id, params.id)
 
-    async def on_list_task_push_notification_configs(self, params: Any, context: ServerCallContext) -> Any:
-        """Push notifications are not supported yet."""
-        raise errors.PushNotificationNotSupportedError
+    async def on_list_task_push_notification_configs(
+        self, params: a2a.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+    ) -> a2a.ListTaskPushNotificationConfigsResponse:
+        """ListTaskPushNotificationConfigs (A2A 1.0 §3.1.9): the caller's own, all of them, for they are few."""
+        with translated(params, context) as caller:
+            configs = await self._pushes.all_of(caller, params.task_id)
+            return a2a.ListTaskPushNotificationConfigsResponse(configs=configs)
 
-    async def on_delete_task_push_notification_config(self, params: Any, context: ServerCallContext) -> None:
-        """Push notifications are not supported yet."""
-        raise errors.PushNotificationNotSupportedError
+    async def on_delete_task_push_notification_config(
+        self, params: a2a.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> None:
+        """DeleteTaskPushNotificationConfig (A2A 1.0 §3.1.10): one of the caller's own; again does no harm."""
+        with translated(params, context) as caller:
+            await self._pushes.delete(caller, params.task_id, params.id)
 
     async def on_get_extended_agent_card(
         self, params: a2a.GetExtendedAgentCardRequest, context: ServerCallContext

@@ -33,11 +33,13 @@ class Monitor:
             found = await self._store.engines(SHOWN_FOR)
             current = await self._store.current_catalogue()
             beat = await self._store.last_beat(HEARTBEAT)
+            pushes = await self._store.count_pushes()
         except Unavailable as error:
             return http_response(error)
         body = {
             "catalogue": current[0] if current else None,
             "heartbeat": {"age_s": _seconds(beat[1]), **json.loads(beat[0])} if beat else None,
+            "push": pushes,
             "engines": [_engine(report) for report in found],
         }
         return Response(json.dumps(body, indent=_INDENT), media_type="application/json")

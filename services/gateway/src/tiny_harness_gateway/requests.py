@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from a2a import types as a2a
-from a2a.utils.errors import JSONParseError, PushNotificationNotSupportedError, VersionNotSupportedError
+from a2a.utils.errors import JSONParseError, VersionNotSupportedError
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError, SerializeToJsonError
 from google.protobuf.message import Message
 from starlette.requests import Request
@@ -108,10 +108,7 @@ def message_json(request: a2a.SendMessageRequest) -> dict[str, Any]:
 
     Raises:
         InvalidInput: It holds a number that JSON does not have.
-        PushNotificationNotSupportedError: The request wants to be told by push.
     """
-    if request.configuration.HasField("task_push_notification_config"):
-        raise PushNotificationNotSupportedError
     try:
         return {"role": "ROLE_USER", **MessageToDict(request.message)}
     except SerializeToJsonError:

@@ -25,6 +25,7 @@ from tiny_harness_gateway.conversations import Conversations, Sent
 from tiny_harness_gateway.errors import plain_response
 from tiny_harness_gateway.event_stream import EventStream
 from tiny_harness_gateway.limits import StreamLimit
+from tiny_harness_gateway.push_configs import PushConfigs
 from tiny_harness_gateway.views import Json, is_terminal
 
 Chunks = AsyncGenerator[bytes]
@@ -34,8 +35,9 @@ Start = Callable[[Request, Binding], Awaitable[Chunks]]
 class Streams:
     """The streaming operations on both bindings."""
 
-    def __init__(self, conversations: Conversations, limit: StreamLimit) -> None:
+    def __init__(self, conversations: Conversations, pushes: PushConfigs, limit: StreamLimit) -> None:
         self._conversations = conversations
+        self._pushes = pushes
         self._limit = limit
 
     async def rpc(self, request: Request, body: Json) -> Response:
@@ -82,7 +84,7 @@ class Streams:
         requests.refuse_tenant(parsed.tenant)
         shown = requests.history_length(parsed.configuration)
         caller: Sender = request.scope[CALLER]
-        sent = await self._conversations.send(caller, requests.message_json(parsed))
+        sent = await self._pushes.send(caller, parsed)
         return self._turn(request, binding, sent, shown)
 
     async def _subscribe(self, params: Json, request: Request, binding: Binding) -> Chunks:

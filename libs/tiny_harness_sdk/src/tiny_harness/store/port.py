@@ -9,12 +9,13 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.events import Event, EventKind
 from tiny_harness.ext.task import ParticipantKind
 from tiny_harness.hooks import Verdict
+from tiny_harness.push import PushKey
 from tiny_harness.states import TaskState
 
 T = TypeVar("T")
@@ -149,6 +150,24 @@ class KeptToken:
     revoked_at: datetime | None
     is_expired: bool
     """By the database's clock."""
+
+
+PushStatus = Literal["ok", "failing", "disabled"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPush:
+    """A push configuration, and how far it was served."""
+
+    key: PushKey
+    url: str
+    secret: bytes
+    """Sealed."""
+    delivered_seq: int
+    """Number of the last event that its receiver has taken."""
+    status: PushStatus
+    failures: int
+    """Attempts that failed since the last one that did not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,6 +392,42 @@ class Store(Protocol):
 
     async def revoke_token(self, token_id: str) -> bool:
         """Revoke a token, from now on; false if there is none of this id."""
+        ...
+
+    async def save_push(self, key: PushKey, url: str, secret: bytes, after: int, most: int) -> bool:
+        """Keep a push configuration, instead of the one of that id if there is one, which keeps its place.
+
+        Args:
+            key: Its name.
+            url: Its receiver.
+            secret: Sealed.
+            after: Number of the event after which a new one begins.
+            most: How many a participant may have on a task; false if it would be one more.
+        """
+        ...
+
+    async def push(self, key: PushKey) -> KeptPush | None:
+        """Load a push configuration."""
+        ...
+
+    async def pushes_of(self, task_id: str, participant_id: str) -> Sequence[KeptPush]:
+        """List a participant's push configurations on a task, by their ids."""
+        ...
+
+    async def delete_push(self, key: PushKey) -> bool:
+        """Delete a push configuration; false if there is none."""
+        ...
+
+    async def note_push(self, key: PushKey, delivered: int, status: PushStatus, failures: int) -> None:
+        """Note how far a push configuration was served, and how it stands."""
+        ...
+
+    async def pushes_behind(self, task_id: str | None, limit: int) -> Sequence[PushKey]:
+        """List the push configurations, of a task or of all, with events that were not delivered; longest first."""
+        ...
+
+    async def count_pushes(self) -> dict[str, int]:
+        """Count the push configurations by their status."""
         ...
 
     async def count_tasks(self) -> dict[str, int]:

@@ -5,7 +5,19 @@ Times are integers: milliseconds since 1970 UTC, read from the database's clock.
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import GenericFunction
 
@@ -148,6 +160,20 @@ beats = Table(
     metadata,
     Column("name", String(64), primary_key=True),
     Column("body", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+
+pushes = Table(
+    "pushes",
+    metadata,
+    Column("task_id", String(64), ForeignKey("tasks.task_id", ondelete="CASCADE"), primary_key=True),
+    Column("participant_id", String(128), primary_key=True),
+    Column("config_id", String(128), primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("secret", LargeBinary, nullable=False),
+    Column("delivered_seq", Integer, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("failures", Integer, nullable=False),
     Column("at", BigInteger, nullable=False),
 )
 

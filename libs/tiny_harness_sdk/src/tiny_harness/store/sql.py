@@ -13,8 +13,9 @@ from sqlalchemy import Connection
 from tiny_harness.contracts import TaskSnapshot
 from tiny_harness.events import Event
 from tiny_harness.ext.task import ParticipantKind
+from tiny_harness.push import PushKey
 from tiny_harness.states import TaskState
-from tiny_harness.store import acknowledging, beats, engines, observing, tokens, tool_calls
+from tiny_harness.store import acknowledging, beats, engines, observing, pushes, tokens, tool_calls
 from tiny_harness.store import transactions as tx
 from tiny_harness.store.port import (
     CallRow,
@@ -23,8 +24,10 @@ from tiny_harness.store.port import (
     Commit,
     Committed,
     EngineReport,
+    KeptPush,
     KeptToken,
     KeptVerdict,
+    PushStatus,
     Reading,
     StepRow,
     TaskRecord,
@@ -167,6 +170,27 @@ class SqlStore(ABC):
 
     async def revoke_token(self, token_id: str) -> bool:
         return await self._write(tokens.revoke_token, token_id)
+
+    async def save_push(self, key: PushKey, url: str, secret: bytes, after: int, most: int) -> bool:
+        return await self._write(pushes.save_push, key, url, secret, after, most)
+
+    async def push(self, key: PushKey) -> KeptPush | None:
+        return await self._read(pushes.find_push, key)
+
+    async def pushes_of(self, task_id: str, participant_id: str) -> Sequence[KeptPush]:
+        return await self._read(pushes.pushes_of, task_id, participant_id)
+
+    async def delete_push(self, key: PushKey) -> bool:
+        return await self._write(pushes.delete_push, key)
+
+    async def note_push(self, key: PushKey, delivered: int, status: PushStatus, failures: int) -> None:
+        await self._write(pushes.note_push, key, delivered, status, failures)
+
+    async def pushes_behind(self, task_id: str | None, limit: int) -> Sequence[PushKey]:
+        return await self._read(pushes.pushes_behind, task_id, limit)
+
+    async def count_pushes(self) -> dict[str, int]:
+        return await self._read(pushes.count_pushes)
 
     async def count_tasks(self) -> dict[str, int]:
         return await self._read(beats.count_tasks)

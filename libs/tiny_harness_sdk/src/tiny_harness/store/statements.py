@@ -13,6 +13,7 @@ from tiny_harness.store.schema import (
     now_ms,
     observed,
     observers,
+    pushes,
     steps,
     task_keys,
     task_participants,
@@ -256,3 +257,39 @@ TASKS_BY_STATE = select(tasks.c.state, func.count().label("number")).group_by(ta
 FIND_BEAT = select(beats, now_ms().label("now")).where(beats.c.name == bindparam("beat"))
 UPDATE_BEAT = update(beats).where(beats.c.name == bindparam("beat")).values(body=bindparam("seen"), at=bindparam("now"))
 INSERT_BEAT = insert(beats)
+
+# Push
+_push = and_(
+    pushes.c.task_id == _task,
+    pushes.c.participant_id == bindparam("participant"),
+    pushes.c.config_id == bindparam("config"),
+)
+FIND_PUSH = select(pushes).where(_push)
+INSERT_PUSH = insert(pushes)
+REPLACE_PUSH = (
+    update(pushes)
+    .where(_push)
+    .values(url=bindparam("to_url"), secret=bindparam("sealed"), status="ok", failures=0, at=bindparam("now"))
+)
+DELETE_PUSH = delete(pushes).where(_push)
+NOTE_PUSH = (
+    update(pushes)
+    .where(_push)
+    .values(
+        delivered_seq=bindparam("served"), status=bindparam("stands"), failures=bindparam("failed"), at=bindparam("now")
+    )
+)
+PUSHES_OF = (
+    select(pushes)
+    .where(pushes.c.task_id == _task, pushes.c.participant_id == bindparam("participant"))
+    .order_by(pushes.c.config_id)
+)
+PUSHES_BEHIND = (
+    select(pushes.c.task_id, pushes.c.participant_id, pushes.c.config_id)
+    .select_from(pushes.join(tasks))
+    .where(pushes.c.status != "disabled", pushes.c.delivered_seq < tasks.c.head)
+    .order_by(pushes.c.at)
+    .limit(bindparam("limit"))
+)
+PUSHES_BEHIND_OF = PUSHES_BEHIND.where(pushes.c.task_id == _task)
+COUNT_PUSHES = select(pushes.c.status, func.count().label("number")).group_by(pushes.c.status)

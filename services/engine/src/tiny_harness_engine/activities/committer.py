@@ -50,7 +50,7 @@ class Committer:
         runs: Runs,
         stand_ins: StandIns,
         supervisors: Supervisors,
-        notify: Notify = lambda _task_id: None,
+        notify: Sequence[Notify] = (),
     ) -> None:
         self.store = store
         self._bus = bus
@@ -185,7 +185,8 @@ class Committer:
                 self._bus.publish(Frame(event.task_id, event.seq, event.payload, event.kind))
         if not news:
             return
-        self._notify(snapshot.task_id)
+        for notify in self._notify:
+            notify(snapshot.task_id)
         if _moves(decision):
             log.info(
                 "task %s is %s (%s) at %s", snapshot.task_id, snapshot.state.word, snapshot.sub_state, snapshot.head
