@@ -97,6 +97,15 @@ async def test_a_worker_takes_a_task_over_mcp_and_says_how_it_ended(harness: Har
     assert standing(ended)["last_worker_line"] == "It is green."
 
 
+async def test_a_worker_that_ends_its_task_on_a_stream_is_shown_its_end(harness: Harness) -> None:
+    task_id = await give(harness.person("ann"), "leo", "paint the bench")
+    await until(harness.person("ann"), task_id, "WORKING")
+    said = await harness.person("leo").send([update_part(WorkerUpdate(status="done", summary="It is red."))], task_id)
+    [event] = said.events
+    assert event["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert event["task"]["artifacts"][0]["parts"] == [{"text": "It is red."}]
+
+
 async def test_a_send_that_waits_is_answered_when_the_worker_is_done_or_needs_something(harness: Harness) -> None:
     ann = harness.person("ann")
     part = {"data": {"kind": "task", "payload": {"worker": "wim", "goal": "dig"}}, "mediaType": MEDIA_TYPE}

@@ -104,10 +104,13 @@ class Streams:
         caller: Sender = request.scope[CALLER]
         # The event that records a first message is the Task itself; after it the Task is put together as of its event.
         cursor = sent.receipt.seq if sent.receipt.seq > 1 else 0
+        if sent.is_settled and cursor:
+            # What it did may have been more than one event, such as a result and then the end.
+            head = (await self._conversations.record(caller, sent.task_id)).snapshot.head
+            yield await self._task_frame(binding, caller, sent.task_id, head, history_length)
+            return
         if cursor:
             yield await self._task_frame(binding, caller, sent.task_id, cursor, history_length)
-            if sent.is_settled:
-                return
         async with self._conversations.follow(sent.task_id, cursor, deltas=_wants_deltas(request)) as items:
             async for item in items:
                 yield await self._frame(binding, caller, item)

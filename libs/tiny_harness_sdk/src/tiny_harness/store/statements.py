@@ -111,7 +111,7 @@ EVENTS_AFTER = (
 )
 LAST_WORDS = (
     select(events)
-    .where(events.c.task_id == _task, events.c.seq < bindparam("before"), events.c.kind != "lost")
+    .where(events.c.task_id == _task, events.c.seq < bindparam("before"), events.c.kind.not_in(("lost", "artifact")))
     .order_by(events.c.seq.desc())
     .limit(bindparam("limit"))
 )
