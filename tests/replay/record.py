@@ -1,6 +1,6 @@
 """`python -m tests.replay.record`: runs every kind of workflow once, and keeps their histories as they are today.
 
-Run it when a workflow changes on purpose, under a patch: files of earlier versions stay, for runs of theirs may be open.
+Run it when a workflow changes on purpose, under a patch: files of earlier versions stay, for their runs may be open.
 They are plain JSON, sealed by nothing, and hold nobody's words but the demo's.
 """
 
