@@ -4,6 +4,7 @@
 """
 
 import json
+
 import pytest
 from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
