@@ -197,6 +197,7 @@ REQUIRED: dict[str, Any] = {
     "turn": 1,
     "step": 1,
     "messages": [{"role": "user", "text": "hello"}],
+    "activity": "model",
     "seq": 1,
     "event": {"task": {"id": "t1"}},
     "plan": {"steps": [{"id": "a", "name": "A"}]},

@@ -17,6 +17,7 @@ from tiny_harness.plugins import Plugin, log_reports
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store
 from tiny_harness_engine.activities.asking import Asking
+from tiny_harness_engine.activities.attempts import Attempts
 from tiny_harness_engine.activities.command_chain import CommandChain
 from tiny_harness_engine.activities.commit import CommitActivities
 from tiny_harness_engine.activities.committer import Committer
@@ -165,7 +166,10 @@ def _activities(
         TakeActivity(Settling(committer), hooks, chain, completion).take,
         commits.commit,
         commits.load,
-        StepActivity(settings, store, bus, gate, asking, tools, Vetting(hooks), Spending(settings, store)).step,
+        StepActivity(
+            *(settings, store, bus, gate, asking, tools),
+            *(Vetting(hooks), Spending(settings, store), Attempts(store, hooks)),
+        ).step,
         RunToolActivity(store, hooks, tools).run_tool,
         RunCommandActivity(store, chain, gate).run_command,
         completion.judge_elsewhere,

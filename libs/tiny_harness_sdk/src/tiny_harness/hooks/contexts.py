@@ -325,6 +325,21 @@ class HelpContext(HookContext):
     """`tool` is `ask_participant` or `create_task_for_participant`, `arguments` what it takes. Untrusted."""
 
 
+class ActivityContext(HookContext):
+    """`activity.failed` and `activity.retried`: work that may have to be done again, such as asking a model."""
+
+    activity: Literal["model"]
+    """What kind of work it is."""
+    turn: int
+    step: int
+    error: str = ""
+    """Of `activity.failed`: what went wrong. Untrusted."""
+    will_retry: bool = False
+    """Of `activity.failed`: whether it is done again."""
+    pause_s: float = 0.0
+    """Of `activity.failed`: seconds until then."""
+
+
 class ObservedContext(HookContext):
     """Any observed operation: an event of the task's log, after its commit, in order, at least once."""
 

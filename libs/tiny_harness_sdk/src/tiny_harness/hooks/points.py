@@ -5,6 +5,7 @@ from typing import Final, get_args
 
 from tiny_harness.errors import RegistryError
 from tiny_harness.hooks.contexts import (
+    ActivityContext,
     BriefContext,
     CommandContext,
     CompactionKeepContext,
@@ -103,6 +104,10 @@ OPERATIONS: Final[dict[str, Operation]] = {
         {"pre": frozenset({"decision"})},
         may_abort=True,
     ),
+    "activity.failed": Operation(
+        "An attempt to ask a model has failed; the outcome stays as it is.", ActivityContext, {"post": NOTHING}
+    ),
+    "activity.retried": Operation("A model is asked once more after a failure.", ActivityContext, {"post": NOTHING}),
     "task.started": _observed("A task has started: its first event."),
     "message.received": _observed("A participant's message was recorded."),
     "step.finished": _observed("A model step that asked for tools is done, and so are its calls."),

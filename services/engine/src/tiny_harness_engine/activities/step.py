@@ -13,6 +13,7 @@ from tiny_harness.events import Event
 from tiny_harness.settings import Settings
 from tiny_harness.store import Store
 from tiny_harness_engine.activities.asking import Asking
+from tiny_harness_engine.activities.attempts import Attempts
 from tiny_harness_engine.activities.beat import beating
 from tiny_harness_engine.activities.deltas import DeltaSender
 from tiny_harness_engine.activities.family import tree_of
@@ -54,8 +55,10 @@ class StepActivity:
         tools: Toolbox,
         vetting: Vetting,
         spending: Spending,
+        attempts: Attempts,
     ) -> None:
         self._settings = settings
+        self._attempts = attempts
         self._spending = spending
         self._store = store
         self._bus = bus
@@ -80,9 +83,12 @@ class StepActivity:
                 report = TurnReport(usage=self._usage(record), refused=record.refused)
                 return await self._planned(request.task_id, record, report)
             try:
+                await self._attempts.retried(request)
                 return await self._work(request)
             except ModelError as error:
-                return self._failed(request, error)
+                answer = self._failed(request, error)
+                await self._attempts.failed(request, answer)
+                return answer
 
     def _failed(self, request: StepRequest, error: ModelError) -> StepAnswer:
         """Say whether the provider is asked again, and when: a little later each time, and not all tasks at once."""
