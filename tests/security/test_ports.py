@@ -66,11 +66,19 @@ def tree(pid: int) -> Iterator[int]:
             yield from tree(int(child))
 
 
+def link_of(file: Path) -> str:
+    """What a descriptor is; empty if it was closed meanwhile."""
+    try:
+        return file.readlink().name
+    except FileNotFoundError:
+        return ""
+
+
 def ports_of(pid: int) -> set[Port]:
     """The TCP ports that a process tree listens on."""
     found: set[Port] = set()
     for process in tree(pid):
-        links = {link.readlink().name for link in Path(f"/proc/{process}/fd").iterdir()}
+        links = {name for link in Path(f"/proc/{process}/fd").iterdir() if (name := link_of(link))}
         program = Path(f"/proc/{process}/comm").read_text().strip()
         for table in ("tcp", "tcp6"):
             for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:

@@ -1,6 +1,7 @@
 """A process that hosts a hub with a stubborn server, until it is killed: `python host.py FOLDER`."""
 
 import asyncio
+import signal
 import sys
 from pathlib import Path
 
@@ -17,4 +18,6 @@ async def main(folder: Path) -> None:
         await asyncio.Event().wait()
 
 
+# A shell that starts tests in the background lets everything that they start ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 asyncio.run(main(Path(sys.argv[1])))
