@@ -228,6 +228,29 @@ async def test_cancel_asks_once_in_place_and_a_message_goes_on_in_the_same_conte
         assert ann.page.url != first
 
 
+async def test_what_is_pressed_twice_happens_once_and_is_no_trouble(browser: Browser, served: Served) -> None:
+    async with opened(browser, served) as ann:
+        await ann.words.fill("hello")
+        await ann.page.locator("#send").dblclick()
+        await ann.is_in("Input required · Your turn")
+        assert await ann.texts() == ["hello", "1: hello"]
+        await ann.page.locator("#complete").dblclick()
+        await ann.is_in("Completed")
+        await ann.write("a new one")
+        await ann.shows("1: a new one")
+        await expect(ann.page.locator("#trouble")).to_be_hidden()
+
+
+async def test_an_address_that_leads_nowhere_says_so_and_takes_no_words_away(browser: Browser, served: Served) -> None:
+    async with opened(browser, served) as ann:
+        await ann.is_in("Not started")
+        await ann.page.evaluate("location.hash = '#/t/nowhere'")
+        await expect(ann.page.locator("#trouble")).to_contain_text("nowhere")
+        await ann.write("into the void")
+        await expect(ann.words).to_have_value("into the void")
+        assert await ann.texts() == []
+
+
 async def test_an_unresolved_sub_task_refuses_completion_in_words_and_loses_nothing(
     browser: Browser, served: Served
 ) -> None:

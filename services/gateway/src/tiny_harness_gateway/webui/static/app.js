@@ -12,7 +12,7 @@ import { endSession, keepSession, openSession } from "./session.js";
 import { Side } from "./side.js";
 import { TaskList } from "./tasklist.js";
 import { startTheme } from "./theme.js";
-import { SignInWanted, Wire } from "./wire.js";
+import { Refused, SignInWanted, Wire } from "./wire.js";
 import { describe } from "./words.js";
 
 /** @typedef {import("./types.js").TaskEvent} TaskEvent */
@@ -242,8 +242,10 @@ class App {
       await work();
     } catch (error) {
       if (error instanceof SignInWanted) return this.#expire();
+      const isRefused = error instanceof Refused;
+      if (isRefused && error.code === "task_ended" && room.hasEnded) return; // pressed twice: it is as wanted
       room.trouble = error instanceof Error ? error.message : String(error);
-      if (room === this.#room) this.#say(room.trouble, again);
+      if (room === this.#room) this.#say(room.trouble, isRefused ? undefined : again);
     }
   }
 
