@@ -148,9 +148,10 @@ def write(name: str, history: WorkflowHistory, folder: Path) -> None:
 
 
 def cleaned(found: Any) -> Any:
-    """Drop identities of processes, anywhere."""
+    """Drop identities of processes, anywhere: they name the machine, as do the queues that are one process's own."""
     if isinstance(found, Mapping):
-        return {key: cleaned(value) for key, value in found.items() if key != "identity"}
+        own = {"name": "sticky"} if found.get("kind") == "TASK_QUEUE_KIND_STICKY" else {}
+        return {key: own.get(key, cleaned(value)) for key, value in found.items() if key != "identity"}
     return [cleaned(value) for value in found] if isinstance(found, list) else found
 
 
