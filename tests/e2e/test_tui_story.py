@@ -65,7 +65,7 @@ async def test_the_whole_story_is_told_by_keys_alone(tmp_path: Path, columns: in
         await tmux.keys("/")
         await seen(tmux, "/model", "/sub-task")
         await tmux.type("status")
-        await seen(tmux, "Tool servers:", "Input required · Your turn")
+        await seen(tmux, "Usage: 1 calls", "Input required · Your turn")
         await tmux.type("/sub-task look at the order")
         await seen(tmux, "is open and")
         await tmux.keys("F8")

@@ -36,7 +36,7 @@ async def test_the_whole_story_is_told_by_keys_alone(browser: Browser, shop: Ser
         await ann.shows("What has happened?")
         await ann.is_in("Input required · Your turn")
         await ann.write("/status")
-        await ann.shows("Tool servers:")
+        await ann.shows("Usage: 1 calls")
         await ann.write("/sub-task look at the order")
         await ann.shows("is open and")
         await child_and_back(ann)
