@@ -17,7 +17,7 @@ class pending:
     issue: str
 
 
-OPEN_ISSUES: Final = frozenset({"4", "5", "6", "7"})
+OPEN_ISSUES: Final = frozenset({"5", "6"})
 
 _CLI: Final = "e2e/test_cli.py"
 _PATHS: Final = "unit/sdk/test_paths.py"
