@@ -133,6 +133,10 @@ def _help(words: str, _is_done: bool) -> dict[str, Any]:
     return {"turn": 1, "step": 1, "call_id": "conformance-call", "decision": decision}
 
 
+def _activity(words: str) -> dict[str, Any]:
+    return {"activity": "model", "turn": 1, "step": 1, "error": words, "will_retry": True, "pause_s": 1.0}
+
+
 def _observed(_words: str, _is_done: bool) -> dict[str, Any]:
     status = {"state": "TASK_STATE_WORKING"}
     return {
@@ -155,5 +159,7 @@ _FIELDS: Final[dict[str, Callable[[str, bool], dict[str, Any]]]] = {
     "plan.created": _plan,
     "subtask.spawned": _brief,
     "help.decided": _help,
+    "activity.failed": _activity,
+    "activity.retried": _activity,
 } | {name: _observed for name, operation in OPERATIONS.items() if operation.is_observed}
 """The fields of each operation; the second argument says whether there is a result already."""
