@@ -127,6 +127,7 @@ async def opened(browser: Browser, served: Served, path: str | None = None, **co
         surface = Surface(await profile.new_page())
         surface.page.set_default_timeout(PATIENCE_MS)
         await surface.page.goto(f"{served.url}/ui/" + (f"#token={served.token}" if path is None else path))
+        await surface.page.wait_for_selector("#words:enabled, #sign-in:not([hidden])")
         yield surface
         assert surface.complaints == []
     finally:

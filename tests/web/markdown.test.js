@@ -97,6 +97,22 @@ test("a text that grows letter by letter ends as the text at once", () => {
   }
 });
 
+/** @type {[string, string, string][]} */
+const JOINED = [
+  ["a number after an empty line", "1. a\n\n2. b", "<ol><li>a</li><li>b</li></ol>"],
+  ["a line that looked like a rule", "- a\n---b", "<ul><li>a\n---b</li></ul>"],
+  ["a line that looked like a fence of backticks", "- a\n```b`c", "<ul><li>a\n```b`c</li></ul>"],
+];
+
+for (const [name, text, html] of JOINED) {
+  test(`blocks that ${name} joins are joined while the text grows`, () => {
+    const root = new Element("root");
+    const view = new MarkdownView(/** @type {any} */ (root));
+    for (let end = 1; end <= text.length; end += 1) view.update(text.slice(0, end));
+    assert.equal(root.childNodes.map((child) => child.html).join(""), html);
+  });
+}
+
 test("what is finished is not touched while the text grows, and another text replaces it", () => {
   const root = new Element("root");
   const view = new MarkdownView(/** @type {any} */ (root));
@@ -116,6 +132,20 @@ const HEAVY = [
   ["pipes", "|a"], ["rows", "|a|b|\n"], ["tildes", "~~a"], ["angles", "<"], ["addresses", "http://"], ["entities", "&amp;"], ["backslashes", "\\"], ["spaces", " "], ["lines", "\n"],
   ["numbers", "1. "], ["fences", "```\n"], ["headings", "# "], ["underlines", "a\n=\n"], ["parentheses", "[a](("], ["titles", '[a](b "'],
 ];
+
+/** One line that can be divided in many ways, and fails at its end. @type {[string, string][]} */
+const FAILING = [
+  ["tildes", `${"~".repeat(100_000)}\``], ["a fence's spaces", `\`\`\`${" ".repeat(300_000)}\``], ["a link's spaces", `[a](${" ".repeat(300_000)}x`],
+];
+
+for (const [name, text] of FAILING) {
+  test(`a line of ${name} that fails at its end is read in a moment`, () => {
+    const started = performance.now();
+    parseBlocks(text);
+    const took = performance.now() - started;
+    assert.ok(took < 5_000, `${Math.round(took)} ms`);
+  });
+}
 
 for (const [name, piece] of HEAVY) {
   test(`a megabyte of ${name} is read in a moment`, () => {

@@ -133,7 +133,7 @@ def _help(words: str, _is_done: bool) -> dict[str, Any]:
     return {"turn": 1, "step": 1, "call_id": "conformance-call", "decision": decision}
 
 
-def _activity(words: str) -> dict[str, Any]:
+def _activity(words: str, _is_done: bool) -> dict[str, Any]:
     return {"activity": "model", "turn": 1, "step": 1, "error": words, "will_retry": True, "pause_s": 1.0}
 
 

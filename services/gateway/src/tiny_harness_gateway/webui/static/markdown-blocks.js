@@ -19,7 +19,8 @@ import { parseInlines } from "./markdown-inline.js";
 
 const MAX_DEPTH = 12;
 const MAX_CELLS = 50;
-const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/;
+// each part can match in one way only: a line of marks must not be tried in all its divisions
+const FENCE = /^ {0,3}(`{3,}(?!`)(?=[^`]*$)|~{3,}(?!~))[ \t]*(\S*)/;
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+(.*))?$/;
 const RULE = /^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
 const QUOTE = /^ {0,3}> ?/;

@@ -18,24 +18,29 @@ export class MarkdownView {
   #text = "";
   /** Where each block that is shown begins in the text. @type {number[]} */
   #starts = [];
+  /** What the last but one showed: a longer last line may yet join the two. */
+  #settling = "";
 
   /** @param {HTMLElement} root */
   constructor(root) {
     this.#root = root;
   }
 
-  /** Show a text. One that only grew changes nothing but the last block. @param {string} text */
+  /** Show a text. One that only grew changes nothing but the last block, and the one before if they join. @param {string} text */
   update(text) {
     const isGrown = this.#text !== "" && text.startsWith(this.#text);
-    const kept = isGrown ? Math.max(0, this.#starts.length - 1) : 0;
+    let kept = isGrown ? Math.max(0, this.#starts.length - 2) : 0;
     const from = isGrown ? (this.#starts[kept] ?? 0) : 0;
     const rest = text.slice(from);
     const lines = lineStarts(rest);
     const blocks = parseBlocks(rest);
     this.#text = text;
     this.#starts = [...this.#starts.slice(0, kept), ...blocks.map(({ line }) => from + (lines[line] ?? 0))];
+    const isSettled = isGrown && blocks.length > 1 && JSON.stringify(blocks[0]?.block) === this.#settling;
+    if (isSettled) kept += 1;
     while (this.#root.children.length > kept) this.#root.lastElementChild?.remove();
-    this.#root.append(...blocks.map(({ block }) => showBlock(block)));
+    this.#root.append(...blocks.slice(isSettled ? 1 : 0).map(({ block }) => showBlock(block)));
+    this.#settling = JSON.stringify(blocks.at(-2)?.block) ?? "";
   }
 }
 
