@@ -127,7 +127,8 @@ async def opened(browser: Browser, served: Served, path: str | None = None, **co
         surface = Surface(await profile.new_page())
         surface.page.set_default_timeout(PATIENCE_MS)
         await surface.page.goto(f"{served.url}/ui/" + (f"#token={served.token}" if path is None else path))
-        await surface.page.wait_for_selector("#words:enabled, #sign-in:not([hidden])")
+        if path is None:
+            await expect(surface.words).to_be_enabled()
         yield surface
         assert surface.complaints == []
     finally:
