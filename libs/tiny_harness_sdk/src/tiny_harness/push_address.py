@@ -17,6 +17,8 @@ RESOLVE_TIMEOUT_S: Final = 5.0
 _RESERVED: Final = frozenset(ip_address(address) for address in ("192.0.0.192", "168.63.129.16"))
 """Global by their numbers, but where clouds answer for a machine."""
 _NAT64: Final = IPv6Network("64:ff9b::/96")
+_INTERNET: Final = IPv6Network("2000::/3")
+"""All of IPv6 that is given out; Python 3.11 calls more of it global."""
 _LOW_32: Final = 0xFFFF_FFFF
 
 
@@ -87,6 +89,8 @@ def _check(address: IPv4Address | IPv6Address) -> None:
     Raises:
         Refused: It is not.
     """
+    if isinstance(address, IPv6Address) and address not in _INTERNET and address not in _NAT64:
+        raise Refused("leads to an address that is not on the open Internet")
     inner = _inner(address)
     for found in (address,) if inner is None else (address, inner):
         if not found.is_global or found.is_multicast or found in _RESERVED:
