@@ -212,3 +212,37 @@ AGENT_CORE: Final[dict[str, tuple[str, ...]]] = {
     ),
 }
 """Of issue 4; the kills are those of its last line, by the place where they strike."""
+
+_PUSH: Final = "integration/test_push.py"
+_DELIVERY: Final = "integration/test_push_delivery.py"
+_PUSH_ADDRESS: Final = "unit/sdk/test_push_address.py"
+
+PUSH: Final[dict[str, tuple[str, ...]]] = {
+    "a receiver is slow": (
+        f"{_PUSH}::test_one_that_does_not_answer_holds_up_neither_the_task_nor_another_receiver",
+        f"{_DELIVERY}::test_an_answer_that_comes_drop_by_drop_is_given_up",
+        f"{_DELIVERY}::test_a_slow_receiver_ends_an_activity_between_two_events",
+    ),
+    "a receiver is dead, or gone": (f"{_PUSH}::test_a_receiver_that_is_gone_or_never_there_is_disabled_and_counted",),
+    "a receiver fails, or redirects": (
+        f"{_PUSH}::test_what_a_receiver_does_not_take_is_told_again_in_order_and_holds_nobody_up",
+    ),
+    "a receiver answers without end": (f"{_DELIVERY}::test_an_endless_answer_is_not_read",),
+    "an engine restarts between deliveries": (
+        f"{_PUSH}::test_what_happened_while_no_engine_was_there_is_told_by_the_next_one",
+    ),
+    "an address leads into a private network": (
+        f"{_PUSH_ADDRESS}::test_an_address_that_is_not_on_the_internet_is_refused_however_it_is_written",
+        f"{_PUSH_ADDRESS}::test_one_bad_address_among_a_names_addresses_refuses_it",
+        f"{_PUSH}::test_what_must_not_be_asked_for_is_refused_with_the_field_and_sends_no_message",
+    ),
+    "a name changes between check and connection": (
+        f"{_DELIVERY}::test_the_address_that_was_checked_is_the_one_that_is_connected_to",
+        f"{_DELIVERY}::test_a_name_that_leads_inwards_by_now_is_not_connected_to",
+        f"{_DELIVERY}::test_the_certificate_has_to_be_the_names_though_the_address_is_connected_to",
+    ),
+    "somebody tries the configurations of others": (
+        f"{_PUSH}::test_each_sees_their_own_and_what_is_others_is_as_if_it_were_not_there",
+    ),
+    "a maker has lost their role": (f"{_DELIVERY}::test_who_has_no_role_any_more_is_told_nothing_and_forgotten",),
+}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.faults import AGENT_CORE, HOOKS_AND_COMMANDS
+from tests.contract.faults import AGENT_CORE, HOOKS_AND_COMMANDS, PUSH
 from tests.contract.requirements import OPEN_ISSUES, REQUIREMENTS, pending
 
 TESTS = Path(__file__).parents[1]
@@ -31,7 +31,7 @@ def test_a_requirement_has_tests_or_an_open_issue(requirement: str) -> None:
     assert_there(row)
 
 
-FAULTS = {**HOOKS_AND_COMMANDS, **AGENT_CORE}
+FAULTS = {**HOOKS_AND_COMMANDS, **AGENT_CORE, **PUSH}
 
 
 @pytest.mark.parametrize("fault", FAULTS)

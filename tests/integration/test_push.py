@@ -6,14 +6,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from a2a import types as a2a
+from a2a.client import Client, ClientConfig, create_client
+from a2a.utils.errors import PushNotificationNotSupportedError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from tests.security.harness import PATIENCE_S, Harness, Person, whole_harness
-from tiny_harness.client import Address, connect
 from tiny_harness.ext import stream
 from tiny_harness.ids import new_id
 from tiny_harness.push import VARIABLE
@@ -36,11 +39,14 @@ class Receiver:
         self.answer: Callable[[int], Response] = lambda _count: Response(status_code=204)
         self.count = 0
         self.url = ""
+        self.gate = asyncio.Event()
+        self.gate.set()
         self._news = asyncio.Condition()
 
     async def hear(self, request: Request) -> Response:
         """Take a notification; what is not answered with success was not taken."""
         self.count += 1
+        await self.gate.wait()
         answer = self.answer(self.count)
         if answer.status_code < 300:
             self.got.append((dict(request.headers), await request.json()))
@@ -91,13 +97,27 @@ async def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGener
         yield harness
 
 
+def stored(folder: Path) -> bytes:
+    """All that the store has written to its files."""
+    return b"".join(file.read_bytes() for file in folder.rglob("store.db*"))
+
+
+@asynccontextmanager
+async def official_client(harness: Harness, binding: str) -> AsyncGenerator[Client]:
+    headers = {"Authorization": f"Bearer {harness.token}"}
+    async with httpx.AsyncClient(headers=headers, timeout=PATIENCE_S) as http:
+        settings = ClientConfig(httpx_client=http, supported_protocol_bindings=[binding])
+        async with await create_client(harness.url, settings) as client:
+            yield client
+
+
 async def ask(person: Person, task_id: str, url: str, **more: Any) -> Json:
     """Ask to be told; the answer."""
     return (await person.call("CreateTaskPushNotificationConfig", taskId=task_id, url=url, **more)).json()
 
 
 async def test_a_receiver_is_told_all_in_order_with_its_token_and_no_secret_is_read_back(
-    harness: Harness, receiver: Receiver
+    harness: Harness, receiver: Receiver, tmp_path: Path
 ) -> None:
     ann = harness.person("ann")
     task_id = (await ann.say("hello")).task_id
@@ -118,6 +138,10 @@ async def test_a_receiver_is_told_all_in_order_with_its_token_and_no_secret_is_r
         assert receiver.url in told
         assert "a-token" not in told
         assert "a-credential" not in told
+    kept = stored(tmp_path)
+    assert receiver.url.encode() in kept
+    assert b"a-token" not in kept
+    assert b"a-credential" not in kept
 
 
 async def test_a_first_message_can_bring_its_configuration(harness: Harness, receiver: Receiver) -> None:
@@ -128,20 +152,57 @@ async def test_a_first_message_can_bring_its_configuration(harness: Harness, rec
     await receiver.until(lambda: receiver.states[-1:] == ["INPUT_REQUIRED"])
 
 
-async def test_the_official_client_manages_its_configurations(harness: Harness, receiver: Receiver) -> None:
-    async with connect(Address(harness.url, token=harness.token), "ann") as client:
-        task_id = (await client.send("hello")).task.task_id
+@pytest.mark.parametrize("binding", ["JSONRPC", "HTTP+JSON"])
+async def test_the_official_client_makes_reads_lists_and_deletes_them(
+    harness: Harness, receiver: Receiver, binding: str
+) -> None:
+    async with official_client(harness, binding) as client:
+        brought = a2a.TaskPushNotificationConfig(id="a", url=receiver.url, token="t")
+        message = a2a.Message(message_id=new_id(), role=a2a.Role.ROLE_USER, parts=[a2a.Part(text="hello")])
+        wanted = a2a.SendMessageConfiguration(task_push_notification_config=brought)
+        sent = a2a.SendMessageRequest(message=message, configuration=wanted)
+        events = [event async for event in client.send_message(sent)]
+        task_id = events[0].task.id
+        await receiver.until(lambda: receiver.states[-1:] == ["INPUT_REQUIRED"])
+        mine = a2a.TaskPushNotificationConfig(task_id=task_id, id="b", url=receiver.url)
+        assert await client.create_task_push_notification_config(mine) == mine
+        named = a2a.GetTaskPushNotificationConfigRequest(task_id=task_id, id="b")
+        assert await client.get_task_push_notification_config(named) == mine
+        of_task = a2a.ListTaskPushNotificationConfigsRequest(task_id=task_id)
+        listed = await client.list_task_push_notification_configs(of_task)
+        assert [config.id for config in listed.configs] == ["a", "b"]
+        deleting = a2a.DeleteTaskPushNotificationConfigRequest(task_id=task_id, id="a")
+        for _ in range(2):
+            await client.delete_task_push_notification_config(deleting)
+        assert list((await client.list_task_push_notification_configs(of_task)).configs) == [mine]
+
+
+@pytest.mark.parametrize("binding", ["JSONRPC", "HTTP+JSON"])
+async def test_without_a_key_there_is_no_push_and_the_official_client_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, binding: str
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    async with whole_harness(tmp_path, ALLOWED) as harness, official_client(harness, binding) as client:
+        card = (await harness.person("ann").get("/.well-known/agent-card.json")).json()
+        assert not card["capabilities"].get("pushNotifications", False)
+        with pytest.raises(PushNotificationNotSupportedError):
+            await client.create_task_push_notification_config(a2a.TaskPushNotificationConfig(task_id="t", url="x"))
+
+
+async def test_one_that_does_not_answer_holds_up_neither_the_task_nor_another_receiver(
+    harness: Harness, receiver: Receiver
+) -> None:
     ann = harness.person("ann")
-    for name in ("a", "b"):
-        await ask(ann, task_id, receiver.url, id=name)
-    listed = (await ann.call("ListTaskPushNotificationConfigs", taskId=task_id)).json()["result"]["configs"]
-    assert [config["id"] for config in listed] == ["a", "b"]
-    for _ in range(2):
-        deleted = (await ann.call("DeleteTaskPushNotificationConfig", taskId=task_id, id="a")).json()
-        assert "error" not in deleted
-    await ann.say("again", task_id)
-    await receiver.until(lambda: receiver.states[-1:] == ["INPUT_REQUIRED"])
-    assert receiver.seqs == sorted(set(receiver.seqs)), "the deleted one is told nothing"
+    task_id = (await ann.say("hello")).task_id
+    async with receiving() as slow:
+        slow.gate.clear()
+        await ask(ann, task_id, slow.url, id="a")
+        await ask(ann, task_id, receiver.url, id="b")
+        await ann.say("again", task_id)
+        await receiver.until(lambda: receiver.states == ["WORKING", "INPUT_REQUIRED"])
+        assert slow.got == []
+        slow.gate.set()
+        await slow.until(lambda: slow.states == ["WORKING", "INPUT_REQUIRED"])
 
 
 async def test_what_a_receiver_does_not_take_is_told_again_in_order_and_holds_nobody_up(
@@ -208,33 +269,36 @@ async def test_each_sees_their_own_and_what_is_others_is_as_if_it_were_not_there
     assert refused["data"][0]["metadata"]["code"] == "role_not_permitted"
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"url": "http://10.0.0.1/"},
-        {"url": "https://169.254.169.254/latest"},
-        {"url": "http://localhost:1/"},
-        {"url": "file:///etc/passwd"},
-        {"url": ""},
-        {"token": "a\r\nX-Evil: 1"},
-        {"token": "x" * 5_000},
-        {"id": "i" * 200},
-    ],
+HOSTILE: tuple[Json, ...] = (
+    {"url": "http://10.0.0.1/"},
+    {"url": "https://169.254.169.254/latest"},
+    {"url": "https://[::127.0.0.1]/"},
+    {"url": "http://localhost:1/"},
+    {"url": "file:///etc/passwd"},
+    {"url": ""},
+    {"token": "a\r\nX-Evil: 1"},
+    {"token": "x" * 5_000},
+    {"id": "i" * 200},
+    {"id": "i\0"},
 )
+
+
 async def test_what_must_not_be_asked_for_is_refused_with_the_field_and_sends_no_message(
-    harness: Harness, receiver: Receiver, config: Json
+    harness: Harness, receiver: Receiver
 ) -> None:
     ann = harness.person("ann")
     task_id = (await ann.say("hello")).task_id
-    wanted = {"taskId": task_id, "url": receiver.url, **config}
-    error = (await ann.call("CreateTaskPushNotificationConfig", **wanted)).json()["error"]
-    assert error["code"] == -32602
-    assert error["data"][0]["metadata"]["field"].startswith("taskPushNotificationConfig")
-    message = {"messageId": new_id(), "role": "ROLE_USER", "parts": [{"text": "no"}], "taskId": task_id}
-    wanted = {"taskPushNotificationConfig": {"url": receiver.url, **config}}
-    assert "error" in (await ann.call("SendMessage", message=message, configuration=wanted)).json()
-    task = (await ann.call("GetTask", id=task_id)).json()["result"]
+    for config in HOSTILE:
+        wanted = {"url": receiver.url, **config}
+        error = (await ask(ann, task_id, **wanted))["error"]
+        assert error["code"] == -32602, config
+        assert error["data"][0]["metadata"]["field"].startswith("taskPushNotificationConfig")
+        message = {"messageId": new_id(), "role": "ROLE_USER", "parts": [{"text": "no"}], "taskId": task_id}
+        brought = {"taskPushNotificationConfig": wanted}
+        assert "error" in (await ann.call("SendMessage", message=message, configuration=brought)).json(), config
+    task = await ann.task(task_id)
     assert all(part["text"] != "no" for said in task["history"] for part in said["parts"])
+    assert (await ann.call("ListTaskPushNotificationConfigs", taskId=task_id)).json()["result"] == {}
 
 
 async def test_nobody_has_more_of_them_than_a_few(harness: Harness, receiver: Receiver) -> None:

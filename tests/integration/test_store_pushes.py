@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from tiny_harness.contracts import TaskSnapshot
+from tiny_harness.ext.task import Participant
 from tiny_harness.push import PushKey
 from tiny_harness.settings import Settings
 from tiny_harness.states import TaskState
@@ -14,8 +15,9 @@ KEY = PushKey(task_id="t", participant_id="ann", config_id="x")
 BOBS = KEY.model_copy(update={"participant_id": "bob"})
 
 
-async def write(store: Store, cause: str, head: int, state: TaskState = TaskState.WORKING) -> None:
-    snapshot = TaskSnapshot(task_id="t", context_id="c", state=state)
+async def write(store: Store, cause: str, head: int, participants: tuple[str, ...] = ()) -> None:
+    people = [Participant(id=name, kind="human", role="reporter") for name in participants]
+    snapshot = TaskSnapshot(task_id="t", context_id="c", state=TaskState.WORKING, participants=people)
     event = NewEvent("task" if head == 0 else "state", lambda seq, at, _words: f'{{"seq":{seq},"at":"{at}"}}')
     await store.commit(Commit("t", cause, head, [event], snapshot, "{}"))
 
@@ -41,6 +43,12 @@ async def test_one_is_kept_replaced_listed_and_deleted_and_another_ones_stays(st
     assert not await store.delete_push(KEY)
     assert await store.push(KEY) is None
     assert [kept.key for kept in await store.pushes_of("t", "bob")] == [BOBS]
+
+
+def test_no_ids_that_people_choose_give_two_configurations_one_workflow() -> None:
+    ids = [("a", "b:c"), ("a:b", "c"), ("a:b:c", ""), ("", "a:b:c")]
+    keys = [PushKey(task_id="t", participant_id=participant, config_id=config) for participant, config in ids]
+    assert len({key.workflow_id for key in keys}) == len(keys)
 
 
 async def test_a_participant_has_so_many_at_most(store: Store) -> None:

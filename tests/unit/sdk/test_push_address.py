@@ -67,6 +67,12 @@ async def test_what_is_no_secure_address_is_refused(url: str) -> None:
         "[::1]",
         "[::]",
         "[::ffff:127.0.0.1]",
+        "[::127.0.0.1]",
+        "[::ffff:0:127.0.0.1]",
+        "[64:ff9b:1::a00:1]",
+        "[2001:0:a00:1::]",
+        "[fec0::1]",
+        "[5f00::1]",
         "[64:ff9b::7f00:1]",
         "[64:ff9b:1::7f00:1]",
         "[::127.0.0.1]",
@@ -97,6 +103,11 @@ async def test_a_name_on_the_internet_gives_the_address_to_connect_to(monkeypatc
     place = await find_place("https://Example.com./hook")
     assert (place.address, place.host, place.port) == ("93.184.216.34", "example.com", 443)
     assert asked == ["example.com"]
+
+
+@pytest.mark.parametrize("address", ["2606:2800:220:1::1", "64:ff9b::5db8:d822", "2002:5db8:d822::1"])
+async def test_an_address_of_ipv6_on_the_internet_is_allowed(address: str) -> None:
+    assert (await find_place(f"https://[{address}]/")).address == address
 
 
 @pytest.mark.parametrize("allowed", ["127.0.0.1", "127.0.0.1:8443"])

@@ -3,6 +3,7 @@
 Without the variable there is no push: the operations answer that it is not supported.
 """
 
+import hashlib
 import os
 from collections.abc import Mapping
 from typing import Final
@@ -31,8 +32,9 @@ class PushKey(BaseModel):
 
     @property
     def workflow_id(self) -> str:
-        """Name the workflow that delivers."""
-        return f"push:{self.task_id}:{self.participant_id}:{self.config_id}"
+        """Name the workflow that delivers: never two alike, whatever stands in the ids that people choose."""
+        chosen = f"{len(self.participant_id)}:{self.participant_id}:{self.config_id}"
+        return f"push:{self.task_id}:{hashlib.sha256(chosen.encode()).hexdigest()[:32]}"
 
 
 class PushSecret(BaseModel):

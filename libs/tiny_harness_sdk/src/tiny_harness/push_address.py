@@ -17,8 +17,9 @@ RESOLVE_TIMEOUT_S: Final = 5.0
 _RESERVED: Final = frozenset(ip_address(address) for address in ("192.0.0.192", "168.63.129.16"))
 """Global by their numbers, but where clouds answer for a machine."""
 _NAT64: Final = IPv6Network("64:ff9b::/96")
-_INTERNET: Final = IPv6Network("2000::/3")
-"""All of IPv6 that is given out; Python 3.11 calls more of it global."""
+_UNICAST: Final = IPv6Network("2000::/3")
+"""All of IPv6 that is handed out. What `is_global` lets through besides may lead inwards: `::7f00:1`, `64:ff9b:1::/48`,
+`fec0::/10`."""
 _LOW_32: Final = 0xFFFF_FFFF
 
 
@@ -93,8 +94,14 @@ def _check(address: IPv4Address | IPv6Address) -> None:
         raise Refused("leads to an address that is not on the open Internet")
     inner = _inner(address)
     for found in (address,) if inner is None else (address, inner):
-        if not found.is_global or found.is_multicast or found in _RESERVED:
+        if not _is_open(found):
             raise Refused("leads to an address that is not on the open Internet")
+
+
+def _is_open(address: IPv4Address | IPv6Address) -> bool:
+    if isinstance(address, IPv6Address) and address not in _UNICAST and address not in _NAT64:
+        return False
+    return address.is_global and not address.is_multicast and address not in _RESERVED
 
 
 def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | None:

@@ -10,7 +10,8 @@ from tiny_harness.push import PushKey
 
 DELIVER: Final = "deliver"
 """The activity."""
-TIMEOUT: Final = timedelta(minutes=5)
+TIMEOUT: Final = timedelta(minutes=1)
+"""After that an engine is lost. More than a page takes: two deliveries of one configuration would break its order."""
 RETRY: Final = RetryPolicy(
     initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1), maximum_attempts=0
 )

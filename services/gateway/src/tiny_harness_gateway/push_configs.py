@@ -82,6 +82,8 @@ class PushConfigs:
         self.must_be_there()
         if len(config.id) > MAX_ID_CHARS:
             raise InvalidInput("invalid_params", f"{FIELD}.id", f"may have {MAX_ID_CHARS} characters")
+        if not config.id.isprintable():
+            raise InvalidInput("invalid_params", f"{FIELD}.id", "must be printable")
         try:
             await find_place(config.url, self._allowed)
             return PushSecret(

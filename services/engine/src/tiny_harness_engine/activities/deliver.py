@@ -1,7 +1,9 @@
 """Tells a receiver what it does not know yet of a task: one event after the other, each a request of its own."""
 
+import asyncio
 import logging
 import random
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -12,7 +14,7 @@ from temporalio import activity
 
 from tiny_harness import access
 from tiny_harness.events import Event
-from tiny_harness.push import PushKey, open_secret
+from tiny_harness.push import PushKey, PushSecret, open_secret
 from tiny_harness.push_address import Place, Refused, find_place
 from tiny_harness.seal import SealRing
 from tiny_harness.settings import Settings
@@ -21,7 +23,10 @@ from tiny_harness_engine.push_calls import DELIVER, Delivered
 
 PAGE: Final = 50
 """Events of one activity at most."""
+PAGE_S: Final = 20.0
+"""How long an activity goes on to a next event; with the last one it stays under its `TIMEOUT`."""
 TIMEOUT_S: Final = 15.0
+"""For the whole of one notification: name, connection, request, status."""
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 600.0
 FAILING_AFTER: Final = 3
@@ -55,12 +60,15 @@ class DeliverActivity:
             return Delivered(is_over=True)
         delivered = kept.delivered_seq
         events = await self._store.events(key.task_id, delivered, PAGE)
+        until = time.monotonic() + PAGE_S
         for event in events:
             told = await self._tell(kept, event)
             if told is not None:
                 return await self._failed(kept, delivered, told)
             delivered = event.seq
             await self._store.note_push(key, delivered, "ok", 0)
+            if time.monotonic() > until:
+                return Delivered(has_more=True)
         is_over = record.snapshot.state.is_terminal and delivered >= record.snapshot.head
         return Delivered(is_over=is_over, has_more=len(events) == PAGE)
 
@@ -71,18 +79,21 @@ class DeliverActivity:
             log.warning("no key opens the secret of %s", kept.key.workflow_id)
             return GONE
         try:
-            place = await find_place(kept.url, self._allowed)
-            headers = {**secret.headers, "Host": urlsplit(kept.url).netloc, "Content-Type": MEDIA_TYPE}
-            answer = await self._client.post(
-                _numeric(kept.url, place),
-                content=event.payload.encode(),
-                headers=headers,
-                extensions={"sni_hostname": place.host},
-            )
-        except (Refused, httpx.HTTPError) as error:
-            log.info("%s was not told #%s: %s", kept.key.workflow_id, event.seq, error)
+            async with asyncio.timeout(TIMEOUT_S):
+                status = await self._post(kept.url, secret, event.payload.encode())
+        except (Refused, TimeoutError, httpx.HTTPError, httpx.InvalidURL) as error:
+            log.info("%s was not told #%s: %r", kept.key.workflow_id, event.seq, error)
             return 0
-        return None if answer.is_success else answer.status_code
+        return None if httpx.codes.is_success(status) else status
+
+    async def _post(self, url: str, secret: PushSecret, body: bytes) -> int:
+        """Send one; the status. The answer's body is left unread: it may be endless."""
+        place = await find_place(url, self._allowed)
+        headers = {**secret.headers, "Host": urlsplit(url).netloc, "Content-Type": MEDIA_TYPE}
+        names = {"sni_hostname": place.host}
+        target = _numeric(url, place)
+        async with self._client.stream("POST", target, content=body, headers=headers, extensions=names) as answer:
+            return answer.status_code
 
     async def _failed(self, kept: KeptPush, delivered: int, status: int) -> Delivered:
         # What was delivered just now began the count anew.

@@ -30,12 +30,12 @@ class PushWorkflow:
             )
             if done.is_over:
                 return
-            if workflow.info().is_continue_as_new_suggested():
-                workflow.continue_as_new(start)
             if done.pause_s:
                 await workflow.sleep(done.pause_s)
             elif not done.has_more and not await self._is_woken():
                 return
+            if workflow.info().is_continue_as_new_suggested():
+                workflow.continue_as_new(start)
 
     @workflow.signal(name=NEWS)
     def news(self) -> None:
