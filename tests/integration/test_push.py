@@ -144,6 +144,17 @@ async def test_a_receiver_is_told_all_in_order_with_its_token_and_no_secret_is_r
     assert b"a-credential" not in kept
 
 
+async def test_a_message_that_is_sent_again_brings_its_configuration_once(harness: Harness, receiver: Receiver) -> None:
+    ann = harness.person("ann")
+    task_id = (await ann.say("hello")).task_id
+    message = {"messageId": new_id(), "role": "ROLE_USER", "parts": [{"text": "again"}], "taskId": task_id}
+    wanted = {"taskPushNotificationConfig": {"url": receiver.url}}
+    for _ in range(2):
+        assert "result" in (await ann.call("SendMessage", message=message, configuration=wanted)).json()
+    listed = (await ann.call("ListTaskPushNotificationConfigs", taskId=task_id)).json()["result"]["configs"]
+    assert len(listed) == 1
+
+
 async def test_a_first_message_can_bring_its_configuration(harness: Harness, receiver: Receiver) -> None:
     message = {"messageId": new_id(), "role": "ROLE_USER", "parts": [{"text": "hello"}]}
     wanted = {"taskPushNotificationConfig": {"url": receiver.url, "token": "t"}}
@@ -307,6 +318,11 @@ async def test_nobody_has_more_of_them_than_a_few(harness: Harness, receiver: Re
     answers = [await ask(ann, task_id, receiver.url, id=str(number)) for number in range(11)]
     assert ["error" in answer for answer in answers] == [False] * 10 + [True]
     assert "result" in await ask(ann, task_id, receiver.url, id="0"), "one of them may be replaced"
+    message = {"messageId": new_id(), "role": "ROLE_USER", "parts": [{"text": "no"}], "taskId": task_id}
+    wanted = {"taskPushNotificationConfig": {"url": receiver.url}}
+    assert "error" in (await ann.call("SendMessage", message=message, configuration=wanted)).json()
+    task = (await ann.call("GetTask", id=task_id)).json()["result"]
+    assert all(part["text"] != "no" for said in task["history"] for part in said["parts"]), "and the message is not in"
 
 
 async def test_what_happened_while_no_engine_was_there_is_told_by_the_next_one(

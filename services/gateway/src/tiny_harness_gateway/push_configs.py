@@ -1,6 +1,7 @@
 """Push configurations of participants: each sees their own, and no secret is ever read back (A2A 1.0 §3.1.7 on)."""
 
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Final
 
 from a2a import types as a2a
@@ -57,9 +58,14 @@ class PushConfigs:
             return await self._conversations.send(caller, message)
         config = Config()
         config.CopyFrom(request.configuration.task_push_notification_config)
+        # The same message again brings the same configuration: its receiver is told each thing once.
+        config.id = config.id or sha256(request.message.message_id.encode()).hexdigest()[:32]
         secret = await self.checked(config)
         if request.message.task_id:
             await self._conversations.record(caller, request.message.task_id, "be told by push")
+            held = {kept.key.config_id for kept in await self._store.pushes_of(request.message.task_id, caller.id)}
+            if len(held | {config.id}) > MAX_CONFIGS:
+                raise _too_many()
         sent = await self._conversations.send(caller, message)
         config.task_id = sent.task_id
         await self.keep(caller, config, secret, sent.receipt.seq)
@@ -101,7 +107,7 @@ class PushConfigs:
         key = PushKey(task_id=config.task_id, participant_id=caller.id, config_id=config.id or new_id())
         sealed = secret.seal(self.must_be_there(), key)
         if not await self._store.save_push(key, config.url, sealed, after, MAX_CONFIGS):
-            raise InvalidInput("invalid_params", FIELD, f"a participant may have {MAX_CONFIGS} of them on a task")
+            raise _too_many()
         return Config(task_id=key.task_id, id=key.config_id, url=config.url)
 
     async def get(self, caller: Sender, task_id: str, config_id: str) -> Config:
@@ -144,3 +150,7 @@ def _header(value: str) -> str:
     if not value.isascii() or not value.isprintable():
         raise InvalidInput("invalid_params", FIELD, "token and authentication are printable ASCII")
     return value
+
+
+def _too_many() -> InvalidInput:
+    return InvalidInput("invalid_params", FIELD, f"a participant may have {MAX_CONFIGS} of them on a task")
